@@ -1,0 +1,52 @@
+"""Write a directory so that nobody ever sees half of it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def write_directory(directory: Path, *, replaces: str) -> Iterator[Path]:
+    """Fill a directory aside and put it in place when it is complete. If anything fails, what was there stays.
+
+    directory (Path): The directory to write.
+    replaces (str): A directory that exists is replaced if it is empty or has a file of this name, and otherwise kept:
+        a mistyped path must not cost anyone their files.
+    YIELDS (Path): Where to write meanwhile.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
+    if directory.exists() and any(directory.iterdir()) and not (directory / replaces).is_file():
+        raise ValueError(f"{directory} is a directory of other files (it has no {replaces}). Choose another place.")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    aside = draft.with_name(f"{draft.name}-old")
+    try:
+        # mkdtemp makes directories that only their owner can read.
+        draft.chmod(0o777 & ~_umask())
+        yield draft
+        _sync(draft)
+        if directory.exists():
+            # A rename cannot replace a full directory, so the old one steps aside until the new one is in place.
+            directory.rename(aside)
+        draft.rename(directory)
+    finally:
+        if aside.exists() and not directory.exists():
+            aside.rename(directory)
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync(directory: Path) -> None:
+    for path in directory.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())

@@ -1,0 +1,71 @@
+"""Characters to token vectors: filters, max-pooling, highways, projection."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ..characters import N_CHARACTERS
+from .config import BiLMConfig
+
+
+class CharCNN(nn.Module):
+    """The context-free token encoder (Peters et al. 2018, section 2.4; Kim et al. 2016).
+
+    config (BiLMConfig): The sizes.
+    """
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(N_CHARACTERS, config.char_dim)
+        # A filter is a linear layer over the characters that it sees at once. As a matrix product it costs the same
+        # for every number of words, where conv1d prepares itself anew for each batch shape.
+        self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
+        self.highways = nn.ModuleList(Highway(config.n_filters) for _ in range(config.highways))
+        self.projection = (
+            nn.Linear(config.n_filters, config.projection) if config.n_filters != config.projection else nn.Identity()
+        )
+
+    def forward(self, chars_UC: Tensor) -> Tensor:
+        """Encode words by their spelling alone.
+
+        chars_UC (Tensor): Character ids, padded to one length. Padding takes part in the max-pool; a word padded with
+            `widest_filter` characters more than its own gives the same vector as one padded to `max_chars`.
+        RETURNS (Tensor): vectors_UP.
+        """
+        embedded_UCD = self.embedding(chars_UC)
+        pooled_UN = torch.cat(
+            [
+                filter_(_unfold(embedded_UCD, width)).amax(dim=1)
+                for filter_, (width, _) in zip(self.filters, self.config.filters, strict=True)
+            ],
+            dim=-1,
+        )
+        vectors_UN = torch.relu(pooled_UN) if self.config.activation == "relu" else torch.tanh(pooled_UN)
+        for highway in self.highways:
+            vectors_UN = highway(vectors_UN)
+        vectors_UP: Tensor = self.projection(vectors_UN)
+        return vectors_UP
+
+
+class Highway(nn.Module):
+    """Carry some of the input on, transform the rest (Srivastava et al. 2015).
+
+    The gate opens for the *transformed* part, though the published files call it `carry`.
+
+    width (int): Width of input and output.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.carry = nn.Linear(width, width)
+        self.transform = nn.Linear(width, width)
+
+    def forward(self, x_UN: Tensor) -> Tensor:
+        """RETURNS (Tensor): y_UN."""
+        return torch.lerp(x_UN, functional.relu(self.transform(x_UN)), torch.sigmoid(self.carry(x_UN)))
+
+
+def _unfold(x_UCD: Tensor, width: int) -> Tensor:
+    """Lay the characters that each position of a filter sees side by side: (U, C - width + 1, width * D)."""
+    return x_UCD.unfold(1, width, 1).transpose(2, 3).flatten(2)

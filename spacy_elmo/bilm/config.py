@@ -1,0 +1,110 @@
+"""The sizes of a biLM, checked once."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLMConfig:
+    """Everything that the weights themselves do not say about how to run them.
+
+    char_dim (int): Width of a character's embedding.
+    filters (tuple): Pairs of (width in characters, number of filters).
+    highways (int): Highway layers over the filters' output.
+    activation (str): "relu" or "tanh", after max-pooling over a word.
+    max_chars (int): Bytes of a word that are read, its begin and end included.
+    projection (int): Width of a token vector, and of each direction's output.
+    cells (int): Memory cells of each LSTM layer and direction.
+    depth (int): LSTM layers of each direction.
+    cell_clip, projection_clip (float | None): Bounds of the memory cells and of the projected output.
+    skip_connections (bool): Add a layer's input to its output, from the second layer on.
+    """
+
+    char_dim: int
+    filters: tuple[tuple[int, int], ...]
+    highways: int
+    activation: str
+    max_chars: int
+    projection: int
+    cells: int
+    depth: int
+    cell_clip: float | None
+    projection_clip: float | None
+    skip_connections: bool
+
+    def __post_init__(self) -> None:
+        for name in ("char_dim", "projection", "cells", "depth"):
+            _check_integer(name, getattr(self, name), at_least=1)
+        _check_integer("highways", self.highways, at_least=0)
+        _check_integer("max_chars", self.max_chars, at_least=3)
+        _check_filters(self.filters, self.max_chars)
+        # Lists are what JSON has; tuples are what a frozen config can be compared and hashed by.
+        object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
+        for name in ("cell_clip", "projection_clip"):
+            clip = getattr(self, name)
+            if clip is not None and (isinstance(clip, bool) or not isinstance(clip, int | float) or not clip > 0):
+                raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r}.")
+        if not isinstance(self.skip_connections, bool):
+            raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r}.")
+
+    @property
+    def n_filters(self) -> int:
+        """RETURNS (int): Width of the pooled output of all filters."""
+        return sum(count for _, count in self.filters)
+
+    @property
+    def widest_filter(self) -> int:
+        """RETURNS (int): Characters that the widest filter sees at once."""
+        return max(width for width, _ in self.filters)
+
+    @property
+    def width(self) -> int:
+        """RETURNS (int): Width of a layer: both directions side by side."""
+        return 2 * self.projection
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (dict): The sizes as JSON has them."""
+        return {**dataclasses.asdict(self), "filters": [list(pair) for pair in self.filters]}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "BiLMConfig":
+        """Read the sizes from JSON-shaped data.
+
+        data (Any): What `to_dict` returned.
+        RETURNS (BiLMConfig): The checked sizes.
+        """
+        if not isinstance(data, dict):
+            raise ValueError(f"Expected an object with the sizes of a biLM, got {data!r:.80}.")
+        known = {field.name for field in dataclasses.fields(cls)}
+        missing, unexpected = known - data.keys(), data.keys() - known
+        if missing or unexpected:
+            raise ValueError(
+                f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)}."
+            )
+        return cls(**data)
+
+
+def _check_integer(name: str, value: Any, *, at_least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of {at_least} or more, got {value!r}.")
+
+
+def _check_filters(filters: Any, max_chars: int) -> None:
+    if not isinstance(filters, list | tuple) or not filters:
+        raise ValueError(f"filters must be a list of [width, count] pairs, got {filters!r:.80}.")
+    for pair in filters:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(f"filters must be a list of [width, count] pairs, got {pair!r:.80} in it.")
+        width, count = pair
+        _check_integer("the width of a filter", width, at_least=1)
+        _check_integer("the count of a filter", count, at_least=1)
+        if width > max_chars:
+            raise ValueError(
+                f"A filter {width} characters wide does not fit into words of max_chars = {max_chars}. "
+                f"Make the filter narrower or max_chars larger."
+            )

@@ -1,0 +1,192 @@
+"""The LSTM of ELMo: clipped, projected, both directions at once; state goes in and comes out.
+
+torch.nn.LSTM has projections but no clipping, so it cannot run published weights.
+
+Shape suffixes: A direction (0 forward, 1 backward), N token of the packed batch, B sentence, I input, P projection,
+H memory cells, G the four gates side by side.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .config import BiLMConfig
+
+# Tokens whose gates are computed in one product. The gates of a token of the original model take 128 kB, so this
+# bounds the memory of a batch; more rows do not make the product faster.
+BLOCK_ROWS = 512
+
+
+class State(NamedTuple):
+    """What an LSTM remembers between two tokens, for every layer and direction.
+
+    hidden_LABP (Tensor): The projected outputs, which recur.
+    cell_LABH (Tensor): The memory cells.
+    """
+
+    hidden: Tensor
+    cell: Tensor
+
+
+class Packing(NamedTuple):
+    """Where the tokens of a batch of sentences, longest first, lie in one long array without padding.
+
+    Step t of all sentences lies before step t + 1 of any. Both directions share one packing, because a sentence has
+    the same length backwards.
+
+    sizes (list[int]): How many sentences have a token at each step.
+    rows_N (Tensor): For each token in reading order (sentence by sentence), its row in the packed array.
+    mirror_N (Tensor): For each row, the row that the backward direction reads instead: its own inverse.
+    """
+
+    sizes: list[int]
+    rows_N: Tensor
+    mirror_N: Tensor
+
+    @classmethod
+    def from_lengths(cls, lengths: list[int], device: torch.device) -> "Packing":
+        """Plan the packing of a batch.
+
+        lengths (list[int]): The sentences' lengths, marks included, longest first.
+        device (torch.device): Where the batch will be.
+        RETURNS (Packing): The plan.
+        """
+        length_B = numpy.asarray(lengths)
+        if (numpy.diff(length_B) > 0).any() or length_B[-1] < 1:
+            raise ValueError(f"Expected lengths of 1 or more, longest first, got {lengths!r:.80}.")
+        step_T = numpy.arange(length_B[0])
+        size_T = (length_B[None, :] > step_T[:, None]).sum(axis=1)
+        offset_T = numpy.cumsum(size_T) - size_T
+        sentence_N = numpy.repeat(numpy.arange(len(lengths)), length_B)
+        step_N = numpy.concatenate([step_T[:length] for length in lengths])
+        rows_N = offset_T[step_N] + sentence_N
+        mirror_N = numpy.empty_like(rows_N)
+        mirror_N[rows_N] = offset_T[length_B[sentence_N] - 1 - step_N] + sentence_N
+        return cls(size_T.tolist(), torch.as_tensor(rows_N).to(device), torch.as_tensor(mirror_N).to(device))
+
+
+class BiLSTM(nn.Module):
+    """A stack of LSTM layers in each direction; the directions never meet.
+
+    config (BiLMConfig): The sizes.
+    """
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(BiLSTMLayer(config) for _ in range(config.depth))
+        self.skip_connections = config.skip_connections
+
+    def forward(self, types_UP: Tensor, types_N: Tensor, packing: Packing, state: State) -> tuple[list[Tensor], State]:
+        """Run all layers over a packed batch.
+
+        types_UP (Tensor): The vectors of the batch's word types.
+        types_N (Tensor): The type of each token.
+        packing (Packing): Where each sentence lies.
+        state (State): What each sentence starts from.
+        RETURNS (tuple): One outputs_ANP for each layer, the backward ones still mirrored, and the state after each
+            sentence's own last step.
+        """
+        x_AUP = types_UP.expand(2, -1, -1)
+        rows_AN: Tensor | None = torch.stack([types_N, types_N[packing.mirror_N] + len(types_UP)])
+        outputs: list[Tensor] = []
+        hidden, cell = [], []
+        for i, layer in enumerate(self.layers):
+            y_ANP, hidden_ABP, cell_ABH = layer(x_AUP, rows_AN, packing.sizes, state.hidden[i], state.cell[i])
+            # The residual stays outside the cell: what recurs is the layer's own output.
+            outputs.append(outputs[-1] + y_ANP if self.skip_connections and outputs else y_ANP)
+            x_AUP, rows_AN = outputs[-1], None
+            hidden.append(hidden_ABP)
+            cell.append(cell_ABH)
+        return outputs, State(torch.stack(hidden), torch.stack(cell))
+
+
+class BiLSTMLayer(nn.Module):
+    """One layer, both directions side by side in one batched product.
+
+    weight_AXG holds the rows for the input, then those for the hidden state; its columns are the input gate, the new
+    values, the forget gate and the output gate, as in the published files.
+
+    config (BiLMConfig): The sizes.
+    """
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        self.cell_clip = config.cell_clip
+        self.projection_clip = config.projection_clip
+        # Every layer reads what the one below projected, so input and hidden state have the same width.
+        self.weight = nn.Parameter(torch.empty(2, 2 * config.projection, 4 * config.cells))
+        self.bias = nn.Parameter(torch.empty(2, 4 * config.cells))
+        self.projection = (
+            nn.Parameter(torch.empty(2, config.cells, config.projection)) if config.cells != config.projection else None
+        )
+
+    def forward(
+        self, x_AUP: Tensor, rows_AN: Tensor | None, sizes: list[int], hidden_ABP: Tensor, cell_ABH: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Run one layer over a packed batch.
+
+        x_AUP (Tensor): The layer's inputs, each of them once.
+        rows_AN (Tensor | None): Which input each token has, counted over both directions; None where there is one
+            input for each token, in order.
+        sizes (list[int]): Sentences at each step.
+        hidden_ABP, cell_ABH (Tensor): The state at the start.
+        RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
+        """
+        input_weight_APG, hidden_weight_APG = self.weight.chunk(2, dim=1)
+        bias_A1G = _add_to_forget_gate(self.bias).unsqueeze(1)
+        # Half the memory traffic of a new tensor, but autograd needs the old one.
+        add_product = Tensor.baddbmm if torch.is_grad_enabled() else Tensor.baddbmm_
+        if rows_AN is not None:
+            gates_by_row = torch.baddbmm(bias_A1G, x_AUP, input_weight_APG).flatten(0, 1)
+        outputs: list[Tensor] = []
+        finished: list[tuple[Tensor, Tensor]] = []
+        h, c = hidden_ABP, cell_ABH
+        for start, block in _blocks(sizes):
+            # The input's share of the gates needs no loop over time: one product for the steps of a block.
+            rows = slice(start, start + sum(block))
+            if rows_AN is None:
+                block_gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, rows], input_weight_APG)
+            else:
+                block_gates_ANG = functional.embedding(rows_AN[:, rows], gates_by_row)
+            for gates, size in zip(block_gates_ANG.split(block, dim=1), block, strict=True):
+                if size < h.shape[1]:
+                    finished.append((h[:, size:], c[:, size:]))
+                    h, c = h[:, :size], c[:, :size]
+                i, j, f, o = add_product(gates, h, hidden_weight_APG).chunk(4, dim=-1)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(j)
+                if self.cell_clip is not None:
+                    c = c.clamp(-self.cell_clip, self.cell_clip)
+                h = torch.sigmoid(o) * torch.tanh(c)
+                if self.projection is not None:
+                    h = torch.bmm(h, self.projection)
+                    # TensorFlow's cell clips only what it projects.
+                    if self.projection_clip is not None:
+                        h = h.clamp(-self.projection_clip, self.projection_clip)
+                outputs.append(h)
+        finished.append((h, c))
+        last_hidden, last_cell = zip(*reversed(finished), strict=True)
+        return torch.cat(outputs, dim=1), torch.cat(last_hidden, dim=1), torch.cat(last_cell, dim=1)
+
+
+def _blocks(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """Group steps into blocks of about BLOCK_ROWS tokens: the first row of each, and the sizes of its steps."""
+    start, n_rows = 0, 0
+    block: list[int] = []
+    for size in sizes:
+        block.append(size)
+        n_rows += size
+        if n_rows >= BLOCK_ROWS:
+            yield start, block
+            start, n_rows, block = start + n_rows, 0, []
+    if block:
+        yield start, block
+
+
+def _add_to_forget_gate(bias_AG: Tensor) -> Tensor:
+    """Open the forget gate by 1. TensorFlow adds this at run time: published files do not contain it."""
+    i, j, f, o = bias_AG.chunk(4, dim=-1)
+    return torch.cat([i, j, f + 1.0, o], dim=-1)

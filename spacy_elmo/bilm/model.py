@@ -1,0 +1,113 @@
+"""The bidirectional language model without its softmax: words to layers."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy
+import torch
+from torch import Tensor, nn
+
+from ..characters import Word, encode_word, pad_spellings
+from .char_cnn import CharCNN
+from .config import BiLMConfig
+from .lstm import BiLSTM, Packing, State
+
+InitialState = Literal["stored", "zero"]
+
+# Words that go through the char CNN at once: enough for fast products, few enough that short words are not padded
+# to the length of the longest of a large batch.
+WORDS_AT_ONCE = 256
+
+
+class BiLM(nn.Module):
+    """A character CNN under a stack of LSTMs in each direction (Peters et al. 2018, section 2).
+
+    A new model has no usable weights: fill it with `initialize`, or load one with `weights.load_weights`.
+
+    config (BiLMConfig): The sizes.
+    """
+
+    initial_hidden: Tensor | None
+    initial_cell: Tensor | None
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.char_cnn = CharCNN(config)
+        self.lstm = BiLSTM(config)
+        # The state that sentences start from, where the weights come with one: (L, 2, P) and (L, 2, H).
+        self.register_buffer("initial_hidden", None)
+        self.register_buffer("initial_cell", None)
+
+    @property
+    def device(self) -> torch.device:
+        """RETURNS (torch.device): Where the weights are."""
+        return self.char_cnn.embedding.weight.device
+
+    def initialize(self, seed: int) -> "BiLM":
+        """Fill the model with random weights, the same for the same seed on every platform.
+
+        seed (int): The seed.
+        RETURNS (BiLM): The model itself.
+        """
+        random = numpy.random.RandomState(seed)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                # The second dimension from behind is what a product sums over, but for nn.Linear, which is transposed.
+                fan_in = parameter.shape[-2 if parameter.dim() == 3 else -1]
+                values = random.standard_normal(tuple(parameter.shape)) / numpy.sqrt(fan_in)
+                parameter.copy_(torch.as_tensor(values))
+        return self
+
+    def encode_words(self, words: Sequence[Word]) -> Tensor:
+        """Encode words without context.
+
+        words (Sequence[Word]): The words, best each of them once.
+        RETURNS (Tensor): vectors_UP, in the words' order.
+        """
+        config = self.config
+        spellings = [encode_word(word, config.max_chars) for word in words]
+        order = sorted(range(len(words)), key=lambda i: len(spellings[i]))
+        vectors = []
+        for start in range(0, len(order), WORDS_AT_ONCE):
+            batch = [spellings[i] for i in order[start : start + WORDS_AT_ONCE]]
+            length = min(config.max_chars, len(batch[-1]) + config.widest_filter)
+            chars_UC = torch.as_tensor(pad_spellings(batch, length)).to(self.device)
+            vectors.append(self.char_cnn(chars_UC))
+        back = torch.as_tensor(numpy.argsort(order)).to(self.device)
+        return torch.cat(vectors)[back]
+
+    def start(self, n_sentences: int, initial_state: InitialState = "stored") -> State:
+        """Make the state that sentences start from.
+
+        n_sentences (int): How many sentences.
+        initial_state (str): "stored" for the state that came with the weights, where there is one; "zero" for zeros.
+        RETURNS (State): One state for each sentence.
+        """
+        if initial_state not in get_args(InitialState):
+            raise ValueError(f"initial_state must be one of {get_args(InitialState)}, got {initial_state!r}.")
+        config = self.config
+        hidden, cell = self.initial_hidden, self.initial_cell
+        if initial_state == "zero" or hidden is None or cell is None:
+            like = self.char_cnn.embedding.weight
+            hidden = like.new_zeros(config.depth, 2, config.projection)
+            cell = like.new_zeros(config.depth, 2, config.cells)
+        return State(
+            hidden.unsqueeze(2).expand(-1, -1, n_sentences, -1), cell.unsqueeze(2).expand(-1, -1, n_sentences, -1)
+        )
+
+    def forward(self, types_UP: Tensor, types_N: Tensor, packing: Packing, state: State) -> tuple[Tensor, State]:
+        """Run encoded words through the LSTMs.
+
+        types_UP (Tensor): The vectors of the batch's word types, sentence marks included.
+        types_N (Tensor): The type of each token of the packed batch.
+        packing (Packing): Where each sentence lies.
+        state (State): What each sentence starts from.
+        RETURNS (tuple): layers_LNW, packed, and the state after each sentence. Layer 0 is the token vector twice; the
+            others are both directions side by side.
+        """
+        outputs, state = self.lstm(types_UP, types_N, packing, state)
+        layers = [types_UP[types_N].repeat(1, 2)]
+        for forward, backward in outputs:
+            layers.append(torch.cat([forward, backward[packing.mirror_N]], dim=-1))
+        return torch.stack(layers), state

@@ -1,0 +1,181 @@
+"""The published form of ELMo: options.json and weights.hdf5, as bilm-tf writes and AllenNLP reads them."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..atomic import write_directory
+from ..bilm.config import BiLMConfig
+from ..bilm.model import BiLM
+from ..bilm.weights import check_finite
+from ..characters import N_CHARACTERS
+
+if TYPE_CHECKING:
+    import h5py
+
+OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
+
+
+def read_bilm_tf(options_path: Path, weights_path: Path) -> BiLM:
+    """Read a published model.
+
+    options_path (Path): The options, as JSON.
+    weights_path (Path): The weights, as HDF5.
+    RETURNS (BiLM): The model.
+    """
+    bilm = BiLM(read_options(options_path))
+    views = published_views(bilm)
+    with _open_hdf5(weights_path, "r") as file, torch.no_grad():
+        found: dict[str, Any] = {}
+        file.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
+        _check_keys(views, found, options_path, weights_path)
+        for key, view in views.items():
+            view.copy_(torch.as_tensor(found[key][...]))
+    check_finite(bilm, weights_path)
+    return bilm
+
+
+def write_bilm_tf(bilm: BiLM, directory: Path) -> None:
+    """Write a model in the published form. A stored initial state has no place there and is left out.
+
+    bilm (BiLM): The model.
+    directory (Path): Where options.json and weights.hdf5 go.
+    """
+    with write_directory(directory, replaces=OPTIONS) as draft:
+        (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
+        with _open_hdf5(draft / WEIGHTS, "w") as file:
+            for key, view in published_views(bilm).items():
+                file.create_dataset(key, data=view.detach().cpu().numpy())
+
+
+def published_views(bilm: BiLM) -> dict[str, Tensor]:
+    """Show a model's parameters under the names and in the shapes of the published files.
+
+    bilm (BiLM): The model.
+    RETURNS (dict[str, Tensor]): Views: what is copied into one lands in the model.
+    """
+    cnn = bilm.char_cnn
+    views: dict[str, Tensor] = {"char_embed": cnn.embedding.weight}
+    for i, (width, count) in enumerate(bilm.config.filters):
+        # Ours: one row a filter, its characters side by side. Theirs: (1, characters, embedding, filters).
+        weight = cnn.filters[i].weight.view(count, width, bilm.config.char_dim)
+        views[f"CNN/W_cnn_{i}"] = weight.permute(1, 2, 0).unsqueeze(0)
+        views[f"CNN/b_cnn_{i}"] = cnn.filters[i].bias
+    for i, highway in enumerate(cnn.highways):
+        for name in ("carry", "transform"):
+            views[f"CNN_high_{i}/W_{name}"] = getattr(highway, name).weight.T
+            views[f"CNN_high_{i}/b_{name}"] = getattr(highway, name).bias
+    if bilm.config.n_filters != bilm.config.projection:
+        views["CNN_proj/W_proj"] = cnn.projection.weight.T
+        views["CNN_proj/b_proj"] = cnn.projection.bias
+    for direction in range(2):
+        for i, layer in enumerate(bilm.lstm.layers):
+            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
+            views[f"{cell}/W_0"] = layer.weight[direction]
+            views[f"{cell}/B"] = layer.bias[direction]
+            if layer.projection is not None:
+                views[f"{cell}/W_P_0"] = layer.projection[direction]
+    return views
+
+
+def read_options(path: Path) -> BiLMConfig:
+    """Read the options of a published model.
+
+    path (Path): options.json.
+    RETURNS (BiLMConfig): The sizes.
+    """
+    try:
+        options = json.loads(path.read_text(encoding="utf8"))
+    except FileNotFoundError:
+        raise ValueError(f"There is no options file at {path}.") from None
+    except ValueError as error:  # neither UTF-8 nor JSON
+        raise ValueError(
+            f"The options in {path} are not JSON: {error}. Were the arguments swapped? The options come first."
+        ) from None
+    try:
+        return _from_options(options)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"The options in {path} are not those of a character-based biLM: {error!r}. "
+            f"Expected the objects 'lstm' and 'char_cnn' as bilm-tf writes them."
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"The options in {path} cannot be used: {error}") from None
+
+
+def _from_options(options: dict[str, Any]) -> BiLMConfig:
+    lstm, cnn = options["lstm"], options["char_cnn"]
+    n_characters = cnn.get("n_characters", N_CHARACTERS)
+    # Training counts 261 characters; for inference people are told to write 262, with the "no word" of the ids.
+    if n_characters not in (N_CHARACTERS, N_CHARACTERS + 1):
+        raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r}.")
+    return BiLMConfig(
+        char_dim=cnn["embedding"]["dim"],
+        filters=cnn["filters"],
+        highways=cnn.get("n_highway") or 0,
+        activation=cnn["activation"],
+        max_chars=cnn["max_characters_per_token"],
+        projection=lstm["projection_dim"],
+        cells=lstm["dim"],
+        depth=lstm["n_layers"],
+        cell_clip=lstm.get("cell_clip"),
+        projection_clip=lstm.get("proj_clip"),
+        skip_connections=bool(lstm.get("use_skip_connections")),
+    )
+
+
+def _to_options(config: BiLMConfig) -> dict[str, Any]:
+    return {
+        "lstm": {
+            "dim": config.cells,
+            "projection_dim": config.projection,
+            "n_layers": config.depth,
+            "cell_clip": config.cell_clip,
+            "proj_clip": config.projection_clip,
+            "use_skip_connections": config.skip_connections,
+        },
+        "char_cnn": {
+            "activation": config.activation,
+            "embedding": {"dim": config.char_dim},
+            "filters": [list(pair) for pair in config.filters],
+            "max_characters_per_token": config.max_chars,
+            "n_characters": N_CHARACTERS + 1,
+            "n_highway": config.highways,
+        },
+    }
+
+
+def _check_keys(views: dict[str, Tensor], found: dict[str, Any], options_path: Path, weights_path: Path) -> None:
+    missing, unexpected = views.keys() - found.keys(), found.keys() - views.keys()
+    shapes = [
+        f"{key} is {tuple(found[key].shape)}, expected {tuple(view.shape)}"
+        for key, view in views.items()
+        if key in found and tuple(found[key].shape) != tuple(view.shape)
+    ]
+    if missing or unexpected or shapes:
+        raise ValueError(
+            f"The weights in {weights_path} do not fit the options in {options_path}: missing {sorted(missing)}, "
+            f"unexpected {sorted(unexpected)}, of another shape {shapes}. Do both files belong to the same model?"
+        )
+
+
+@contextmanager
+def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError(
+            'Published weights are HDF5 files, and reading or writing them needs h5py: pip install "spacy-elmo[convert]"'
+        ) from None
+    if mode == "r" and not path.is_file():
+        raise ValueError(f"There is no weights file at {path}.")
+    try:
+        with h5py.File(path, mode) as file:
+            yield file
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error}") from error

@@ -1,0 +1,33 @@
+"""Dropout at a rate of its own."""
+
+from collections.abc import Callable
+
+from thinc.api import Model
+from thinc.types import Floats2d
+
+InT = OutT = list[Floats2d]  # for each doc: (nT, nO)
+
+
+def dropout(rate: float) -> Model[InT, OutT]:
+    """Drop a share of the values while training, and scale up the rest.
+
+    Thinc's own Dropout keeps its rate as `dropout_rate`, which spaCy sets to [training.dropout] in every layer before
+    every update. The paper gives ELMo a higher rate than the rest of the task's model.
+
+    rate (float): The share to drop, from 0 to below 1.
+    """
+    if not 0 <= rate < 1:
+        raise ValueError(f"dropout must be from 0 to below 1, got {rate}.")
+    return Model("elmo_dropout", forward, attrs={"rate": rate})
+
+
+def forward(model: Model[InT, OutT], vectors: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
+    rate = model.attrs["rate"]
+    if not is_train or rate == 0:
+        return vectors, lambda d_vectors: d_vectors
+    masks = [model.ops.get_dropout_mask(vectors_TO.shape, rate) for vectors_TO in vectors]
+
+    def backprop(d_vectors: OutT) -> InT:
+        return [dY_TO * mask for dY_TO, mask in zip(d_vectors, masks, strict=True)]
+
+    return [vectors_TO * mask for vectors_TO, mask in zip(vectors, masks, strict=True)], backprop

@@ -1,0 +1,70 @@
+"""Docs to one vector a token: the biLM, and a mix of its layers."""
+
+from functools import partial
+from typing import Any
+
+from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
+from spacy.tokens import Doc
+from thinc.api import Model, chain
+from thinc.types import Floats2d, Floats3d
+
+from .listener import ElmoListener
+from .mix import initialize_mix
+
+InT = list[Doc]
+OutT = list[Floats2d]  # for each doc: (nT, nO)
+
+# What a mix is made of: a listener's own replaces the component's when the listener is replaced.
+MIX_SETTINGS = ("layers", "gamma", "layer_norm", "dropout", "l2")
+
+
+def elmo(
+    encoder: Model[list[Doc], list[Floats3d]], mix: Model[list[Floats3d], OutT], settings: dict[str, Any]
+) -> Model[InT, OutT]:
+    """Put encoder and mix together. They are the model's two layers, in this order.
+
+    encoder (Model): Docs to layers.
+    mix (Model): Layers to vectors.
+    settings (dict): The config that builds this model, for components that get a copy of it in place of a listener.
+    RETURNS (Model): The model.
+    """
+    model: Model[InT, OutT] = chain(encoder, mix)
+    model.init = init
+    model.attrs["replace_listener"] = replace_listener
+    model.attrs["replace_listener_cfg"] = partial(replace_listener_cfg, settings)
+    return model
+
+
+def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -> None:
+    encoder, mix = model.layers
+    encoder.initialize()
+    initialize_mix(mix, encoder.get_dim("nL"))
+    model.set_dim("nO", encoder.get_dim("nO"))
+
+
+def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, component: Tok2Vec) -> Model[InT, OutT]:
+    """Make what takes a listener's place: a biLM of its own, with the mix that the listener had learned.
+
+    model (Model): A copy of the component's model.
+    listener (Tok2VecListener): The listener.
+    component (Tok2Vec): The component that it listened to.
+    RETURNS (Model): The model.
+    """
+    if isinstance(listener, ElmoListener):
+        model = elmo(model.layers[0], listener.layers[0], settings={})
+    model.initialize()
+    return model
+
+
+def replace_listener_cfg(
+    settings: dict[str, Any], component_config: dict[str, Any] | None, listener_config: dict[str, Any]
+) -> dict[str, Any]:
+    """Make the config of what takes a listener's place.
+
+    settings (dict): The config that builds the component's model.
+    component_config (dict | None): The `model` block of the component's config.
+    listener_config (dict): The config of the listener.
+    RETURNS (dict): The config.
+    """
+    of_listener = {key: listener_config[key] for key in MIX_SETTINGS if key in listener_config}
+    return {**settings, **of_listener}

@@ -1,0 +1,45 @@
+"""Layers to one vector a token: normalize, mix, drop."""
+
+from typing import Any
+
+from thinc.api import Model, chain
+from thinc.types import Floats2d, Floats3d
+
+from .dropout import dropout as dropout_layer
+from .fixed_mix import fixed_mix
+from .layer_norm import layer_norm as layer_norm_layer
+from .scalar_mix import scalar_mix
+
+InT = list[Floats3d]  # for each doc: (nL, nT, nO)
+OutT = list[Floats2d]  # for each doc: (nT, nO)
+
+
+def mix(
+    *, layers: str | int | list[float], gamma: float, layer_norm: bool, dropout: float, l2: float
+) -> Model[InT, OutT]:
+    """Build the way from all layers to one vector a token.
+
+    layers (str | int | list[float]): "mix" for a learned mix; otherwise what `fixed_mix` takes.
+    gamma (float): A factor on the result, learned too with "mix".
+    layer_norm (bool): Whether each layer is normalized first.
+    dropout (float): The share of the result that is dropped while training.
+    l2 (float): How strongly a learned mix is pulled to the mean.
+    RETURNS (Model): The layer.
+    """
+    mixer = scalar_mix(gamma=gamma, l2=l2) if layers == "mix" else fixed_mix(layers, gamma=gamma)
+    parts: list[Model[Any, Any]] = [mixer, dropout_layer(dropout)]
+    if layer_norm:
+        parts.insert(0, layer_norm_layer())
+    return chain(*parts)
+
+
+def initialize_mix(model: Model[InT, OutT], n_layers: int) -> None:
+    """Tell a mix how many layers there are, and give it its weights if it has none.
+
+    model (Model): The mix.
+    n_layers (int): Layers of the biLM, the token layer included.
+    """
+    for node in model.walk():
+        if node.has_dim("nL") is not False:
+            node.set_dim("nL", n_layers)
+            node.initialize()

@@ -1,0 +1,54 @@
+"""The learned mix of layers (Peters et al. 2018, equation 1)."""
+
+from collections.abc import Callable
+
+from thinc.api import Model
+from thinc.types import Floats1d, Floats2d, Floats3d
+
+InT = list[Floats3d]  # for each doc: (nL, nT, nO)
+OutT = list[Floats2d]  # for each doc: (nT, nO)
+
+
+def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
+    """Mix the layers of each token: gamma * sum_k softmax(w)_k * layer_k.
+
+    Starts as the mean of all layers. The weights are Thinc's own, so that spaCy averages and saves them like any other.
+
+    gamma (float): The scale to start from.
+    l2 (float): The paper's lambda: how strongly the weights are pulled to the mean.
+    RETURNS (Model): The layer; the number of layers, nL, is set by whoever knows the biLM.
+    """
+    return Model(
+        "scalar_mix",
+        forward,
+        init=init,
+        dims={"nL": None},
+        params={"w": None, "gamma": None},
+        attrs={"l2": l2, "gamma": gamma},
+    )
+
+
+def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -> None:
+    if not model.has_param("w"):
+        model.set_param("w", model.ops.alloc1f(model.get_dim("nL")))
+        model.set_param("gamma", model.ops.asarray1f([model.attrs["gamma"]]))
+
+
+def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
+    w: Floats1d = model.get_param("w")  # type: ignore[assignment]
+    gamma: Floats1d = model.get_param("gamma")  # type: ignore[assignment]
+    share = model.ops.softmax(w)
+    mixed = [model.ops.xp.tensordot(share, layers_LTO, axes=1) for layers_LTO in layers]
+
+    def backprop(d_vectors: OutT) -> InT:
+        d_share = model.ops.alloc1f(len(share))
+        d_gamma = model.ops.alloc1f(1)
+        for layers_LTO, mixed_TO, dY_TO in zip(layers, mixed, d_vectors, strict=True):
+            d_share += gamma[0] * (layers_LTO * dY_TO).sum(axis=(1, 2))
+            d_gamma += (mixed_TO * dY_TO).sum()
+        # The derivative of the softmax, and that of l2 * sum(w ** 2).
+        model.inc_grad("w", share * (d_share - (share * d_share).sum()) + 2 * model.attrs["l2"] * w)
+        model.inc_grad("gamma", d_gamma)
+        return [(gamma[0] * share)[:, None, None] * dY_TO for dY_TO in d_vectors]
+
+    return [gamma[0] * mixed_TO for mixed_TO in mixed], backprop

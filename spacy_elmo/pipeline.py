@@ -1,0 +1,309 @@
+"""The component `elmo`: one contextual vector a token, for users in `Doc.tensor` and for other components to listen to."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d, Floats3d
+
+from .architectures import build_elmo_v1
+from .layers.listener import ElmoListener, Link, forward_tok2vec_listener
+from .layers.mix import initialize_mix
+from .models import find_weights
+from .similarity import set_similarity_hooks
+
+Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
+
+# Batches of this many `max_batch_items` are read ahead: sentences of like length find each other, and memory is bounded
+# however long the docs are.
+READ_AHEAD = 8
+
+if not Doc.has_extension("elmo_layers"):
+    Doc.set_extension("elmo_layers", default=None)
+
+
+@Language.factory(
+    "elmo",
+    assigns=["doc.tensor", "doc._.elmo_layers"],
+    default_config={
+        "model": None,
+        "weights": None,
+        "layers": "mix",
+        "gamma": 1.0,
+        "layer_norm": False,
+        "frozen": True,
+        "keep_layers": True,
+        "initial_state": "stored",
+        "max_batch_items": 4096,
+        "window": 320,
+        "overlap": 32,
+    },
+)
+def make_elmo(
+    nlp: Language,
+    name: str,
+    model: Model | None,
+    weights: str | None,
+    layers: str | int | list[float],
+    gamma: float,
+    layer_norm: bool,
+    frozen: bool,
+    keep_layers: bool,
+    initial_state: Literal["stored", "zero"],
+    max_batch_items: int,
+    window: int,
+    overlap: int,
+) -> "Elmo":
+    """Make an `elmo` component. The settings but for `keep_layers` are those of `spacy_elmo.Elmo.v1`.
+
+    model (Model | None): A model of that architecture instead of one made from the settings.
+    keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`, and not only while a listener needs them.
+    RETURNS (Elmo): The component.
+    """
+    if model is None:
+        model = build_elmo_v1(
+            weights=weights,
+            layers=layers,
+            gamma=gamma,
+            layer_norm=layer_norm,
+            frozen=frozen,
+            initial_state=initial_state,
+            max_batch_items=max_batch_items,
+            window=window,
+            overlap=overlap,
+        )
+    return Elmo(nlp.vocab, model, name, keep_layers=keep_layers)
+
+
+class Elmo(Tok2Vec):  # type: ignore[misc]
+    """Runs a biLM once for each sentence, writes its mixed layers to `Doc.tensor`, and feeds all who listen.
+
+    A tok2vec in all that spaCy does with one: listeners, freezing, sourcing, `replace_listeners`, packaging.
+    """
+
+    def __init__(self, vocab: Vocab, model: Model, name: str = "elmo", *, keep_layers: bool = True) -> None:
+        """Initialize the component. Weights are read when they are first needed.
+
+        vocab (Vocab): The shared vocabulary.
+        model (Model): Docs to vectors, as `spacy_elmo.Elmo.v1` builds it.
+        name (str): The component's name.
+        keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`.
+        """
+        super().__init__(vocab, model, name)
+        self.cfg["keep_layers"] = keep_layers
+        self.encoder, self.mix = model.layers
+
+    @property
+    def width(self) -> int | None:
+        """RETURNS (int | None): The width of the vectors; None while there are no weights to tell it."""
+        sizes = self._sizes()
+        return sizes[1] if sizes else None
+
+    def load(self) -> None:
+        """Read the weights now, if that has not happened. Everything that needs them calls this by itself."""
+        self.model.initialize()
+
+    def predict(self, docs: Iterable[Doc]) -> Outputs:
+        """Apply the biLM and the mix to docs, without modifying them.
+
+        docs (Iterable[Doc]): The docs, of which any may be empty.
+        RETURNS (tuple): For each doc its layers_LTW, and for each doc its vectors_TW.
+        """
+        self.load()
+        layers = self.encoder.predict(list(docs))
+        return layers, self.mix.predict(layers)
+
+    def set_annotations(self, docs: Sequence[Doc], outputs: Outputs) -> None:
+        """Put vectors on docs, as NumPy arrays whatever the device.
+
+        docs (Sequence[Doc]): The docs.
+        outputs (tuple): What `predict` returned for them.
+        """
+        to_numpy = self.model.ops.to_numpy
+        keep_layers = self.cfg["keep_layers"] or any(isinstance(listener, ElmoListener) for listener in self.listeners)
+        for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
+            doc.tensor = to_numpy(vectors_TW)
+            doc._.elmo_layers = to_numpy(layers_LTW) if keep_layers else None
+            set_similarity_hooks(doc)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Apply the component to a stream of docs.
+
+        stream (Iterable[Doc]): The docs.
+        batch_size (int): The most docs to read ahead; fewer if they are long.
+        YIELDS (Doc): The docs, in order.
+        """
+        error_handler = self.get_error_handler()
+        for docs in _batch_docs(stream, batch_size, READ_AHEAD * self.encoder.attrs["max_batch_items"]):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                yield from docs
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Run the biLM once, and hand its output to all listeners, whose gradients train the mix.
+
+        examples (Iterable[Example]): A batch of examples.
+        drop (float): Not used: a pretrained biLM runs without dropout, and listeners have a rate of their own.
+        sgd (Optimizer | None): Applied when all listeners have sent their gradients.
+        losses (dict | None): Gets the squared size of the gradients under the component's name.
+        RETURNS (dict): The losses.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "Elmo.update")
+        self.load()
+        docs = [example.predicted for example in examples]
+        layers, backprop_layers = self.encoder.begin_update(docs)
+        vectors, backprop_mix = self.mix.begin_update(layers)
+        waiting = len(self.listeners)
+
+        def receive_layers(d_layers: list[Floats3d]) -> None:
+            nonlocal waiting
+            backprop_layers(d_layers)
+            losses[self.name] += sum(float((gradient**2).sum()) for gradient in d_layers)
+            waiting -= 1
+            if waiting == 0 and sgd is not None:
+                self.finish_update(sgd)
+
+        def receive_vectors(d_vectors: list[Floats2d]) -> list[Doc]:
+            receive_layers(backprop_mix(d_vectors))
+            return []
+
+        batch_id = Tok2VecListener.get_batch_id(docs)
+        for listener in self.listeners:
+            if isinstance(listener, ElmoListener):
+                listener.receive(batch_id, layers, receive_layers)
+            else:
+                listener.receive(batch_id, vectors, receive_vectors)
+        return losses
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Get ready for training: read the weights.
+
+        get_examples (Callable): Returns examples; checked, but not used.
+        nlp (Language | None): The pipeline.
+        """
+        validate_get_examples(get_examples, "Elmo.initialize")
+        next(islice(get_examples(), 1), None)
+        self.load()
+        others = [name for name, pipe in nlp.pipeline if isinstance(pipe, Tok2Vec) and pipe is not self] if nlp else []
+        if others and any(listener.upstream_name == "*" for listener in self.listeners):
+            warnings.warn(
+                f"Listeners with upstream = '*' in {self.listening_components} listen to both '{self.name}' and {others}. "
+                f"Name the one that each should listen to.",
+                stacklevel=2,
+            )
+
+    def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
+        """Connect a listener, whose width must be that of the biLM; an `ElmoListener` takes it over.
+
+        listener (Tok2VecListener): The listener.
+        component_name (str): The component that it belongs to.
+        """
+        sizes = self._sizes()
+        expected = listener.maybe_get_dim("nO")
+        if sizes and expected not in (None, sizes[1]):
+            problem = (
+                f"A listener in '{component_name}' expects vectors of width {expected}, but those of '{self.name}' have "
+                f"width {sizes[1]}."
+            )
+            if listener.upstream_name == "*":
+                warnings.warn(f"{problem} Its upstream is '*': it is taken to mean another component.", stacklevel=2)
+                return
+            raise ValueError(
+                f"{problem} Set width = {sizes[1]}, or use spacy_elmo.ElmoListener.v1, which finds it out by itself."
+            )
+        super().add_listener(listener, component_name)
+        if not isinstance(listener, ElmoListener):
+            listener.replace_callbacks(partial(forward_tok2vec_listener, Link(self)))
+            return
+        listener.link = Link(self)
+        if sizes:
+            initialize_mix(listener.layers[0], sizes[0])
+            listener.set_dim("nO", sizes[1])
+
+    def provide_layers(self, docs: list[Doc]) -> list[Floats3d]:
+        """Give a listener the layers of docs, computing those that are missing.
+
+        docs (list[Doc]): The docs.
+        RETURNS (list[Floats3d]): For each doc its layers_LTW.
+        """
+        self._annotate([doc for doc in docs if doc._.elmo_layers is None or doc._.elmo_layers.shape[1] != len(doc)])
+        return [self.model.ops.asarray3f(doc._.elmo_layers) for doc in docs]
+
+    def provide_vectors(self, docs: list[Doc]) -> list[Floats2d]:
+        """Give a listener the vectors of docs, computing those that are missing.
+
+        docs (list[Doc]): The docs.
+        RETURNS (list[Floats2d]): For each doc its vectors_TW.
+        """
+        self._annotate([doc for doc in docs if doc.tensor.shape != (len(doc), self.width)])
+        return [self.model.ops.asarray2f(doc.tensor) for doc in docs]
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component, weights and all.
+
+        exclude (Iterable[str]): Fields to leave out.
+        RETURNS (bytes): The component.
+        """
+        self.load()
+        data: bytes = super().to_bytes(exclude=exclude)
+        return data
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write the component, weights and all.
+
+        path (str | Path): The directory.
+        exclude (Iterable[str]): Fields to leave out.
+        """
+        self.load()
+        super().to_disk(path, exclude=exclude)
+
+    def _annotate(self, docs: list[Doc]) -> None:
+        if docs:
+            self.set_annotations(docs, self.predict(docs))
+
+    def _sizes(self) -> tuple[int, int] | None:
+        """Number of layers and width, from the loaded weights or from the config beside those that are not."""
+        if self.encoder.has_dim("nO"):
+            return self.encoder.get_dim("nL"), self.encoder.get_dim("nO")
+        from .bilm.weights import load_config
+
+        try:
+            config = load_config(find_weights(self.encoder.attrs["weights"]))
+        except ValueError:  # a saved pipeline before its own weights are read; whoever needs others will see the error
+            return None
+        return config.depth + 1, config.width
+
+
+def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:
+    """Group docs, in order, into batches of at most `max_docs`, and of about `max_tokens` where docs are long."""
+    batch: list[Doc] = []
+    n_tokens = 0
+    for doc in stream:
+        batch.append(doc)
+        n_tokens += len(doc)
+        if len(batch) >= max_docs or n_tokens >= max_tokens:
+            yield batch
+            batch, n_tokens = [], 0
+    if batch:
+        yield batch
