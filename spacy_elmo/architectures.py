@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from spacy import registry
 from spacy.tokens import Doc
+from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
-from thinc.types import Floats2d, Floats3d
+from thinc.types import Floats2d, Floats3d, FloatsXd
 
 from .architectures import build_elmo_v1
 from .layers.listener import ElmoListener, Link, forward_tok2vec_listener
@@ -51,7 +51,7 @@ if not Doc.has_extension("elmo_layers"):
 def make_elmo(
     nlp: Language,
     name: str,
-    model: Model | None,
+    model: Model[list[Doc], list[Floats2d]] | None,
     weights: str | None,
     layers: str | int | list[float],
     gamma: float,
@@ -84,13 +84,15 @@ def make_elmo(
     return Elmo(nlp.vocab, model, name, keep_layers=keep_layers)
 
 
-class Elmo(Tok2Vec):  # type: ignore[misc]
+class Elmo(Tok2Vec):
     """Runs a biLM once for each sentence, writes its mixed layers to `Doc.tensor`, and feeds all who listen.
 
     A tok2vec in all that spaCy does with one: listeners, freezing, sourcing, `replace_listeners`, packaging.
     """
 
-    def __init__(self, vocab: Vocab, model: Model, name: str = "elmo", *, keep_layers: bool = True) -> None:
+    def __init__(
+        self, vocab: Vocab, model: Model[list[Doc], list[Floats2d]], name: str = "elmo", *, keep_layers: bool = True
+    ) -> None:
         """Initialize the component. Weights are read when they are first needed.
 
         vocab (Vocab): The shared vocabulary.
@@ -99,7 +101,7 @@ class Elmo(Tok2Vec):  # type: ignore[misc]
         keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`.
         """
         super().__init__(vocab, model, name)
-        self.cfg["keep_layers"] = keep_layers
+        self.keep_layers = keep_layers
         self.encoder, self.mix = model.layers
 
     @property
@@ -128,8 +130,8 @@ class Elmo(Tok2Vec):  # type: ignore[misc]
         docs (Sequence[Doc]): The docs.
         outputs (tuple): What `predict` returned for them.
         """
-        to_numpy = self.model.ops.to_numpy
-        keep_layers = self.cfg["keep_layers"] or any(isinstance(listener, ElmoListener) for listener in self.listeners)
+        to_numpy: Callable[[FloatsXd], Any] = self.model.ops.to_numpy
+        keep_layers = self.keep_layers or any(isinstance(listener, ElmoListener) for listener in self.listeners)
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
             doc.tensor = to_numpy(vectors_TW)
             doc._.elmo_layers = to_numpy(layers_LTW) if keep_layers else None
@@ -179,7 +181,7 @@ class Elmo(Tok2Vec):  # type: ignore[misc]
         def receive_layers(d_layers: list[Floats3d]) -> None:
             nonlocal waiting
             backprop_layers(d_layers)
-            losses[self.name] += sum(float((gradient**2).sum()) for gradient in d_layers)
+            losses[self.name] += sum(float(self.model.ops.xp.square(gradient).sum()) for gradient in d_layers)
             waiting -= 1
             if waiting == 0 and sgd is not None:
                 self.finish_update(sgd)
@@ -257,7 +259,7 @@ class Elmo(Tok2Vec):  # type: ignore[misc]
         RETURNS (list[Floats2d]): For each doc its vectors_TW.
         """
         self._annotate([doc for doc in docs if doc.tensor.shape != (len(doc), self.width)])
-        return [self.model.ops.asarray2f(doc.tensor) for doc in docs]
+        return [self.model.ops.asarray2f(cast(Floats2d, doc.tensor)) for doc in docs]
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component, weights and all.

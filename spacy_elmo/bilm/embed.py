@@ -55,17 +55,16 @@ def run_batch(
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
     lengths = [len(sentences[i]) + 2 for i in order]
     types: dict[Word, int] = {}
-    token_types = [
-        types.setdefault(word, len(types))
-        for i in order
-        for word in (Mark.BEGIN_SENTENCE, *sentences[i], Mark.END_SENTENCE)
-    ]
+    token_types: list[int] = []
+    for i in order:
+        words: list[Word] = [Mark.BEGIN_SENTENCE, *sentences[i], Mark.END_SENTENCE]
+        token_types.extend(types.setdefault(word, len(types)) for word in words)
     packing = Packing.from_lengths(lengths, bilm.device)
     types_N = torch.empty_like(packing.rows_N)
     types_N[packing.rows_N] = torch.as_tensor(token_types).to(bilm.device)
     layers_LNW, state = bilm(encode_words(list(types)), types_N, packing, _reorder(state, order))
     in_reading_order = layers_LNW[:, packing.rows_N]
-    layers = [sentence_LTW[:, 1:-1] for sentence_LTW in in_reading_order.split(lengths, dim=1)]
+    layers = [sentence_LTW[:, 1:-1] for sentence_LTW in torch.split(in_reading_order, lengths, dim=1)]
     back = sorted(range(len(order)), key=order.__getitem__)
     return [layers[i] for i in back], _reorder(state, back)
 

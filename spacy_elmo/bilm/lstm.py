@@ -152,7 +152,7 @@ class BiLSTMLayer(nn.Module):
                 block_gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, rows], input_weight_APG)
             else:
                 block_gates_ANG = functional.embedding(rows_AN[:, rows], gates_by_row)
-            for gates, size in zip(block_gates_ANG.split(block, dim=1), block, strict=True):
+            for gates, size in zip(torch.split(block_gates_ANG, block, dim=1), block, strict=True):
                 if size < h.shape[1]:
                     finished.append((h[:, size:], c[:, size:]))
                     h, c = h[:, :size], c[:, :size]

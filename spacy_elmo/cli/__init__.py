@@ -1,17 +1,19 @@
 """`python -m spacy elmo ...`: one file a command."""
 
 import typer
-from spacy.cli import app as spacy_app
+from spacy.cli._util import app as spacy_app
 
 from .convert import convert_cli
+from .demo import demo_cli
 
 app = typer.Typer(name="elmo", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def elmo() -> None:
-    """ELMo for spaCy: read and write published weights."""
+    """ELMo for spaCy: see what it does, and read and write published weights."""
 
 
+app.command("demo")(demo_cli)
 app.command("convert", no_args_is_help=True)(convert_cli)
 spacy_app.add_typer(app, name="elmo")

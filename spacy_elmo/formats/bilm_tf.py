@@ -59,27 +59,27 @@ def published_views(bilm: BiLM) -> dict[str, Tensor]:
     bilm (BiLM): The model.
     RETURNS (dict[str, Tensor]): Views: what is copied into one lands in the model.
     """
-    cnn = bilm.char_cnn
-    views: dict[str, Tensor] = {"char_embed": cnn.embedding.weight}
-    for i, (width, count) in enumerate(bilm.config.filters):
+    config, ours = bilm.config, dict(bilm.named_parameters())
+    views: dict[str, Tensor] = {"char_embed": ours["char_cnn.embedding.weight"]}
+    for i, (width, count) in enumerate(config.filters):
         # Ours: one row a filter, its characters side by side. Theirs: (1, characters, embedding, filters).
-        weight = cnn.filters[i].weight.view(count, width, bilm.config.char_dim)
+        weight = ours[f"char_cnn.filters.{i}.weight"].view(count, width, config.char_dim)
         views[f"CNN/W_cnn_{i}"] = weight.permute(1, 2, 0).unsqueeze(0)
-        views[f"CNN/b_cnn_{i}"] = cnn.filters[i].bias
-    for i, highway in enumerate(cnn.highways):
+        views[f"CNN/b_cnn_{i}"] = ours[f"char_cnn.filters.{i}.bias"]
+    for i in range(config.highways):
         for name in ("carry", "transform"):
-            views[f"CNN_high_{i}/W_{name}"] = getattr(highway, name).weight.T
-            views[f"CNN_high_{i}/b_{name}"] = getattr(highway, name).bias
-    if bilm.config.n_filters != bilm.config.projection:
-        views["CNN_proj/W_proj"] = cnn.projection.weight.T
-        views["CNN_proj/b_proj"] = cnn.projection.bias
+            views[f"CNN_high_{i}/W_{name}"] = ours[f"char_cnn.highways.{i}.{name}.weight"].T
+            views[f"CNN_high_{i}/b_{name}"] = ours[f"char_cnn.highways.{i}.{name}.bias"]
+    if config.n_filters != config.projection:
+        views["CNN_proj/W_proj"] = ours["char_cnn.projection.weight"].T
+        views["CNN_proj/b_proj"] = ours["char_cnn.projection.bias"]
     for direction in range(2):
-        for i, layer in enumerate(bilm.lstm.layers):
+        for i in range(config.depth):
             cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
-            views[f"{cell}/W_0"] = layer.weight[direction]
-            views[f"{cell}/B"] = layer.bias[direction]
-            if layer.projection is not None:
-                views[f"{cell}/W_P_0"] = layer.projection[direction]
+            views[f"{cell}/W_0"] = ours[f"lstm.layers.{i}.weight"][direction]
+            views[f"{cell}/B"] = ours[f"lstm.layers.{i}.bias"][direction]
+            if config.cells != config.projection:
+                views[f"{cell}/W_P_0"] = ours[f"lstm.layers.{i}.projection"][direction]
     return views
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from thinc.api import Model
 from thinc.types import Floats2d
 
-InT = OutT = list[Floats2d]  # for each doc: (nT, nO)
+InT = list[Floats2d]  # for each doc: (nT, nO)
+OutT = list[Floats2d]
 
 
 def dropout(rate: float) -> Model[InT, OutT]:

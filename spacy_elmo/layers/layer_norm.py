@@ -1,11 +1,13 @@
 """Layer normalization of each biLM layer before mixing, without parameters."""
 
 from collections.abc import Callable
+from functools import partial
 
 from thinc.api import Model
 from thinc.types import Floats3d
 
-InT = OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
+InT = list[Floats3d]  # for each doc: (nL, nT, nO)
+OutT = list[Floats3d]
 
 EPSILON = 1e-12
 
@@ -20,18 +22,14 @@ def layer_norm() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    scales = []
-    outputs = []
-    for layers_LTO in layers:
-        centred = layers_LTO - layers_LTO.mean(axis=-1, keepdims=True)
-        scale = model.ops.xp.sqrt((centred**2).mean(axis=-1, keepdims=True) + EPSILON)
-        scales.append(scale)
-        outputs.append(centred / scale)
+    mean = partial(model.ops.xp.mean, axis=-1, keepdims=True)
+    centred = [layers_LTO - mean(layers_LTO) for layers_LTO in layers]
+    scales = [model.ops.xp.sqrt(mean(layers_LTO**2) + EPSILON) for layers_LTO in centred]
+    outputs = [layers_LTO / scale for layers_LTO, scale in zip(centred, scales, strict=True)]
 
     def backprop(d_outputs: OutT) -> InT:
         return [
-            (dY - dY.mean(axis=-1, keepdims=True) - Y * (dY * Y).mean(axis=-1, keepdims=True)) / scale
-            for Y, dY, scale in zip(outputs, d_outputs, scales, strict=True)
+            (dY - mean(dY) - Y * mean(dY * Y)) / scale for Y, dY, scale in zip(outputs, d_outputs, scales, strict=True)
         ]
 
     return outputs, backprop

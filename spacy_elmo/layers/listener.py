@@ -35,7 +35,7 @@ class Link:
         return self
 
 
-class ElmoListener(Tok2VecListener):  # type: ignore[misc]
+class ElmoListener(Tok2VecListener):
     """Receives all layers of the biLM and mixes them in its own way (Peters et al. 2018, section 2.3).
 
     Its width, and the number of layers, are those of the biLM that it listens to.
@@ -51,8 +51,8 @@ class ElmoListener(Tok2VecListener):  # type: ignore[misc]
         self.upstream_name = upstream_name
         self.link: Link | None = None
         self._batch_id: int | None = None
-        self._outputs: list[Floats3d] | None = None
-        self._backprop: Callable[[list[Floats3d]], Any] | None = None
+        self._outputs: Any = None
+        self._backprop: Any = None
 
 
 def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> None:
@@ -84,7 +84,8 @@ def forward_tok2vec_listener(
     link (Link): The upstream.
     """
     if is_train and has_received(model, docs):
-        return model._outputs, model._backprop
+        received: tuple[Any, Any] = (model._outputs, model._backprop)
+        return received
     return link.upstream.provide_vectors(docs), lambda d_vectors: []
 
 

@@ -1,6 +1,7 @@
 """The learned mix of layers (Peters et al. 2018, equation 1)."""
 
 from collections.abc import Callable
+from typing import cast
 
 from thinc.api import Model
 from thinc.types import Floats1d, Floats2d, Floats3d
@@ -35,19 +36,20 @@ def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -
 
 
 def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    w: Floats1d = model.get_param("w")  # type: ignore[assignment]
-    gamma: Floats1d = model.get_param("gamma")  # type: ignore[assignment]
+    xp = model.ops.xp
+    w = cast(Floats1d, model.get_param("w"))
+    gamma = cast(Floats1d, model.get_param("gamma"))
     share = model.ops.softmax(w)
-    mixed = [model.ops.xp.tensordot(share, layers_LTO, axes=1) for layers_LTO in layers]
+    mixed = [xp.tensordot(share, layers_LTO, axes=1) for layers_LTO in layers]
 
     def backprop(d_vectors: OutT) -> InT:
         d_share = model.ops.alloc1f(len(share))
         d_gamma = model.ops.alloc1f(1)
         for layers_LTO, mixed_TO, dY_TO in zip(layers, mixed, d_vectors, strict=True):
-            d_share += gamma[0] * (layers_LTO * dY_TO).sum(axis=(1, 2))
-            d_gamma += (mixed_TO * dY_TO).sum()
+            d_share += gamma[0] * xp.sum(layers_LTO * dY_TO, axis=(1, 2))
+            d_gamma += xp.sum(mixed_TO * dY_TO)
         # The derivative of the softmax, and that of l2 * sum(w ** 2).
-        model.inc_grad("w", share * (d_share - (share * d_share).sum()) + 2 * model.attrs["l2"] * w)
+        model.inc_grad("w", share * (d_share - xp.dot(share, d_share)) + 2 * model.attrs["l2"] * w)
         model.inc_grad("gamma", d_gamma)
         return [(gamma[0] * share)[:, None, None] * dY_TO for dY_TO in d_vectors]
 

@@ -1,0 +1,149 @@
+"""Tokens a second of `elmo`, and the ratio to AllenNLP's Elmo in the same run, at the sizes that were published.
+
+    python benchmarks/speed.py SENTENCES.txt
+    python benchmarks/speed.py SENTENCES.txt --peer peer/bin/python --peer-module DIRECTORY
+
+SENTENCES.txt has one tokenized sentence a line. The weights are random: speed does not depend on them. The peer is a
+Python with AllenNLP, which needs an environment of its own; `--peer-module` is a directory with a module
+`allennlp_elmo` that imports its `Elmo`, `BiLM` and `batch_to_ids`. Timings of one machine vary, so both sides take
+turns and the table has the median of the rounds, and the median of the rounds' ratios.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy
+import spacy
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.formats.bilm_tf import write_bilm_tf
+
+PUBLISHED: dict[str, dict[str, int]] = {
+    "small": {"cells": 1024, "projection": 128, "highways": 1},
+    "medium": {"cells": 2048, "projection": 256, "highways": 1},
+    "original": {"cells": 4096, "projection": 512, "highways": 2},
+}
+N_SINGLE = 60  # sentences that are run one at a time
+N_COMPARED = 30  # sentences whose vectors are compared
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    sentences = [line.split() for line in arguments.sentences.read_text(encoding="utf8").splitlines() if line.strip()]
+    print(f"{len(sentences)} sentences, {count(sentences)} tokens; torch {torch.__version__}, ", end="")
+    print(f"{torch.get_num_threads()} threads; median of {arguments.rounds} rounds\n")
+    print("| size | | `nlp.pipe`, tokens/s | AllenNLP, batches of 32 | ratio | largest difference |")
+    print("|---|---|---|---|---|---|")
+    for size in arguments.sizes:
+        with tempfile.TemporaryDirectory() as directory:
+            measure(size, sentences, Path(directory), arguments)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sentences", type=Path, help="one tokenized sentence a line")
+    parser.add_argument("--sizes", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer", type=Path, help="a Python that has AllenNLP")
+    parser.add_argument("--peer-module", type=Path, help="the directory of the module allennlp_elmo")
+    return parser.parse_args()
+
+
+def measure(size: str, sentences: list[list[str]], directory: Path, arguments: argparse.Namespace) -> None:
+    """Measure one size in turns and print its rows of the table."""
+    bilm = make_bilm(**PUBLISHED[size])
+    save_weights(bilm, directory / "weights")
+    write_bilm_tf(bilm, directory / "published")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": str(directory / "weights")})
+    nlp(Doc(nlp.vocab, words=sentences[0]))  # reads the weights
+    ours: list[dict[str, float]] = []
+    peers: list[dict[str, float]] = []
+    for _ in range(arguments.rounds):
+        ours.append(time_ours(nlp, sentences))
+        if arguments.peer:
+            peers.append(time_peer(directory / "published", sentences, directory / "layers.npz", arguments))
+    difference = f"{compare(nlp, sentences, directory / 'layers.npz'):.1e}" if peers else ""
+    for name in ("batch", "single"):
+        label = {"batch": "batches", "single": "one sentence at a time"}[name]
+        speed = statistics.median(one[name] for one in ours)
+        row = f"| {size} | {label} | {speed:,.0f} "
+        if peers:
+            ratio = statistics.median(one[name] / peer[name] for one, peer in zip(ours, peers, strict=True))
+            row += f"| {statistics.median(peer[name] for peer in peers):,.0f} | {ratio:.1f}x | {difference} |"
+        else:
+            row += "| | | |"
+        print(row, flush=True)
+
+
+def make_bilm(cells: int, projection: int, highways: int) -> BiLM:
+    config = BiLMConfig(
+        char_dim=16,
+        filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
+        highways=highways,
+        activation="relu",
+        max_chars=50,
+        projection=projection,
+        cells=cells,
+        depth=2,
+        cell_clip=3.0,
+        projection_clip=3.0,
+        skip_connections=True,
+    )
+    return BiLM(config).initialize(0)
+
+
+def time_ours(nlp: Language, sentences: list[list[str]]) -> dict[str, float]:
+    """Tokens a second, in batches and one sentence at a time."""
+    docs = [Doc(nlp.vocab, words=words) for words in sentences]
+    start = time.perf_counter()
+    for _ in nlp.pipe(docs):
+        pass
+    batch = count(sentences) / (time.perf_counter() - start)
+    docs = [Doc(nlp.vocab, words=words) for words in sentences[:N_SINGLE]]
+    start = time.perf_counter()
+    for doc in docs:
+        nlp(doc)
+    return {"batch": batch, "single": count(sentences[:N_SINGLE]) / (time.perf_counter() - start)}
+
+
+def time_peer(
+    published: Path, sentences: list[list[str]], layers: Path, arguments: argparse.Namespace
+) -> dict[str, float]:
+    """The same for AllenNLP, which also writes the layers of some sentences."""
+    job: dict[str, Any] = {"published": str(published), "sentences": sentences, "layers": str(layers)}
+    job |= {"n_single": N_SINGLE, "n_compared": N_COMPARED, "module": str(arguments.peer_module)}
+    command = [str(arguments.peer), str(Path(__file__).parent / "allennlp_peer.py")]
+    result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"The peer failed:\n{result.stderr[-2000:]}")
+    speeds: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
+    return speeds
+
+
+def compare(nlp: Language, sentences: list[list[str]], layers: Path) -> float:
+    """The largest difference to the peer's layers."""
+    docs = nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences[:N_COMPARED])
+    with numpy.load(layers) as peer:
+        return max(float(numpy.abs(doc._.elmo_layers - peer[str(i)]).max()) for i, doc in enumerate(docs))
+
+
+def count(sentences: list[list[str]]) -> int:
+    return sum(map(len, sentences))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,427 @@
+"""Components that listen to `elmo`: training, freezing, sourcing, replacing, saving."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy
+import pytest
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from thinc.api import Config, fix_random_seed
+
+from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.layers.encoder import get_bilm
+from spacy_elmo.layers.listener import ElmoListener
+from spacy_elmo.pipeline import Elmo
+from spacy_elmo.similarity import _accept_unsaved_hooks
+
+from .helpers import random_bilm
+
+STOCK: dict[str, Any] = {"@architectures": "spacy.Tok2VecListener.v1", "width": 12, "upstream": "elmo"}
+OWN: dict[str, Any] = {"@architectures": "spacy_elmo.ElmoListener.v1", "upstream": "elmo", "dropout": 0.0, "gamma": 5.0}
+NER: dict[str, Any] = {"@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "hidden_width": 16}
+NER |= {"extra_state_tokens": False, "maxout_pieces": 2, "use_upper": True}
+TAGGER: dict[str, Any] = {"@architectures": "spacy.Tagger.v2"}
+
+TRAINING = [
+    ("Ada wrote it", {"entities": [(0, 3, "PERSON")], "tags": ["N", "V", "P"], "cats": {"A": 1.0, "B": 0.0}}),
+    ("It is Turing", {"entities": [(6, 12, "PERSON")], "tags": ["P", "V", "N"], "cats": {"A": 0.0, "B": 1.0}}),
+    ("Paris is far", {"entities": [(0, 5, "PLACE")], "tags": ["N", "V", "A"], "cats": {"A": 0.0, "B": 1.0}}),
+]
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    fix_random_seed(0)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("weights") / "a"
+    save_weights(random_bilm(1, cell_clip=3.0, projection_clip=3.0), path)
+    return str(path)
+
+
+def make_nlp(weights: str, *listeners: dict[str, Any], **config: Any) -> Language:
+    """Make a pipeline of elmo and one component for each listener, ner first."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": weights, "gamma": 5.0, **config})
+    for (name, model), listener in zip({"ner": NER, "tagger": TAGGER}.items(), listeners, strict=False):
+        nlp.add_pipe(name, config={"model": {**model, "tok2vec": listener}})
+    return nlp
+
+
+def make_examples(nlp: Language, *, with_empty: bool = False) -> list[Example]:
+    examples = [Example.from_dict(nlp.make_doc(text), gold) for text, gold in TRAINING]
+    if with_empty:
+        for position in (0, 2, len(examples) + 2):
+            examples.insert(position, Example.from_dict(nlp.make_doc(""), {}))
+    return examples
+
+
+def update(nlp: Language, steps: int, examples: list[Example] | None = None, **kwargs: Any) -> dict[str, float]:
+    optimizer = nlp.initialize(lambda: make_examples(nlp))
+    optimizer.learn_rate = 0.02
+    losses: dict[str, float] = {}
+    for _ in range(steps):
+        losses = nlp.update(examples or make_examples(nlp), sgd=optimizer, **kwargs)
+    return losses
+
+
+def entities(nlp: Language) -> list[list[tuple[str, str]]]:
+    return [[(ent.text, ent.label_) for ent in doc.ents] for doc in nlp.pipe(text for text, _ in TRAINING)]
+
+
+LEARNED = [[("Ada", "PERSON")], [("Turing", "PERSON")], [("Paris", "PLACE")]]
+
+
+def listener_of(nlp: Language, name: str) -> Any:
+    return nlp.get_pipe("elmo").listener_map[name][0]
+
+
+def mix_weights(model: Any) -> Any:
+    """The learned weights of the first scalar mix in a model."""
+    return next(node.get_param("w") for node in model.walk() if node.name == "scalar_mix")
+
+
+@pytest.fixture(scope="module")
+def trained(weights: str) -> Language:
+    """Two components that have learned: ner with a mix of its own, tagger with the component's."""
+    fix_random_seed(0)
+    nlp = make_nlp(weights, OWN, STOCK)
+    update(nlp, 60)
+    assert entities(nlp) == LEARNED
+    return nlp
+
+
+def test_each_listener_learns_its_own_mix(trained: Language) -> None:
+    of_ner = mix_weights(listener_of(trained, "ner"))
+    of_component = mix_weights(trained.get_pipe("elmo").model)
+    assert numpy.abs(of_ner).max() > 1e-3
+    assert numpy.abs(of_component).max() > 1e-3
+    assert not numpy.allclose(of_ner, of_component, atol=1e-3)
+
+
+def test_only_own_listeners_leave_the_component_s_mix_alone(weights: str) -> None:
+    nlp = make_nlp(weights, OWN, OWN)
+    update(nlp, 5)
+    assert_array_equal(mix_weights(nlp.get_pipe("elmo").model), 0)
+    one, other = (mix_weights(listener_of(nlp, name)) for name in ("ner", "tagger"))
+    assert numpy.abs(one).max() > 1e-4
+    assert not numpy.allclose(one, other)
+
+
+def test_listener_infers_width_and_depth(weights: str) -> None:
+    listener = listener_of(make_nlp(weights, OWN), "ner")
+    assert isinstance(listener, ElmoListener)
+    assert listener.get_dim("nO") == 12
+    assert mix_weights(listener).shape == (3,)
+
+
+@pytest.mark.parametrize("listener", [STOCK, OWN])
+@pytest.mark.parametrize(
+    "kwargs", [{}, {"annotates": ["elmo"]}, {"exclude": ["elmo"]}, {"exclude": ["elmo"], "annotates": ["elmo"]}]
+)
+def test_ner_learns_with_empty_docs_frozen_or_not(
+    weights: str, listener: dict[str, Any], kwargs: dict[str, Any]
+) -> None:
+    nlp = make_nlp(weights, listener)
+    update(nlp, 60, make_examples(nlp, with_empty=True), **kwargs)
+    assert entities(nlp) == LEARNED
+    moved = numpy.abs(mix_weights(nlp.get_pipe("elmo").model)).max() > 1e-4
+    assert moved == (listener is STOCK and "exclude" not in kwargs)
+
+
+@pytest.mark.parametrize("listener", [STOCK, OWN])
+def test_batch_of_empty_docs(weights: str, listener: dict[str, Any]) -> None:
+    nlp = make_nlp(weights, listener, listener)
+    empty = [Example.from_dict(nlp.make_doc(""), {}) for _ in range(3)]
+    update(nlp, 1, empty)
+    assert [len(doc) for doc in nlp.pipe(["", ""])] == [0, 0]
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"exclude": ["elmo"]}])
+def test_bilm_runs_once_a_batch(weights: str, kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = make_nlp(weights, OWN, STOCK)
+    update(nlp, 1, **kwargs)
+    calls: list[int] = []
+    bilm = get_bilm(nlp.get_pipe("elmo").encoder)
+    forward = bilm.forward
+
+    def count(*args: Any) -> Any:
+        calls.append(1)
+        return forward(*args)
+
+    monkeypatch.setattr(bilm, "forward", count)
+    nlp.update(make_examples(nlp), **kwargs)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("factory", "model"),
+    [
+        ("textcat", {"@architectures": "spacy.TextCatReduce.v1", "exclusive_classes": True}),
+        (
+            "textcat",
+            {
+                "@architectures": "spacy.TextCatEnsemble.v2",
+                "linear_model": {
+                    "@architectures": "spacy.TextCatBOW.v3",
+                    "exclusive_classes": True,
+                    "ngram_size": 1,
+                    "no_output_layer": False,
+                    "length": 1000,
+                },
+            },
+        ),
+        ("tagger", TAGGER),
+        ("senter", TAGGER),
+    ],
+)
+@pytest.mark.parametrize("listener", [STOCK, OWN])
+def test_other_components(weights: str, factory: str, model: dict[str, Any], listener: dict[str, Any]) -> None:
+    if "TextCatReduce" in model["@architectures"]:
+        model = {
+            **model,
+            "use_reduce_first": False,
+            "use_reduce_last": False,
+            "use_reduce_max": True,
+            "use_reduce_mean": True,
+        }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": weights, "gamma": 5.0})
+    nlp.add_pipe(factory, config={"model": {**model, "tok2vec": listener}})
+    update(nlp, 200 if factory == "tagger" else 40)
+    docs = list(nlp.pipe(text for text, _ in TRAINING))
+    if factory == "tagger":
+        assert [[token.tag_ for token in doc] for doc in docs] == [gold["tags"] for _, gold in TRAINING]
+    elif factory == "textcat":
+        assert [max(doc.cats, key=doc.cats.__getitem__) for doc in docs] == ["A", "B", "B"]
+
+
+def test_frozen_bilm_stays_and_unfrozen_one_learns(weights: str) -> None:
+    for frozen in (True, False):
+        for listener in (STOCK, OWN):
+            nlp = make_nlp(weights, listener, frozen=frozen)
+            nlp.get_pipe("elmo").load()
+            before = {k: v.clone() for k, v in get_bilm(nlp.get_pipe("elmo").encoder).state_dict().items()}
+            update(nlp, 3)
+            after = get_bilm(nlp.get_pipe("elmo").encoder).state_dict()
+            moved = {name for name in before if not numpy.array_equal(before[name].numpy(), after[name].numpy())}
+            assert moved == (set() if frozen else set(before))
+
+
+def test_unfrozen_bilm_sums_the_gradients_of_its_listeners(weights: str) -> None:
+    def gradient(*listeners: dict[str, Any]) -> Any:
+        nlp = make_nlp(weights, frozen=False)
+        elmo = cast(Elmo, nlp.get_pipe("elmo"))
+        examples = make_examples(nlp)
+        own = [ElmoListener("elmo", elmo.mix) for _ in listeners]
+        for listener in own:
+            elmo.add_listener(listener, "x")
+        elmo.update(examples)
+        for listener in own:
+            vectors, backprop = listener.begin_update([example.predicted for example in examples])
+            backprop([numpy.ones_like(vectors_TW) for vectors_TW in vectors])
+        return get_bilm(elmo.encoder).char_cnn.embedding.weight.grad.numpy()  # type: ignore[union-attr]
+
+    assert_allclose(gradient(OWN, OWN), 2 * gradient(OWN), atol=1e-4)
+
+
+def test_dropout_of_the_listener_is_not_that_of_training(weights: str) -> None:
+    nlp = make_nlp(weights, {**OWN, "dropout": 0.9})
+    examples = make_examples(nlp)
+    update(nlp, 1, examples, drop=0.0)
+    listener = listener_of(nlp, "ner")
+    docs = [example.predicted for example in examples]
+    nlp.get_pipe("elmo").update(examples)
+    vectors, _ = listener.begin_update(docs)
+    assert (vectors[0] == 0).mean() > 0.75
+    assert not (listener.predict(docs)[0] == 0).any()
+
+
+def same_entities(one: Language, other: Language) -> None:
+    assert entities(one) == entities(other) == LEARNED
+
+
+def test_roundtrip_of_a_trained_pipeline(trained: Language, tmp_path: Path) -> None:
+    trained.to_disk(tmp_path / "pipe")
+    loaded = spacy.load(tmp_path / "pipe")
+    same_entities(loaded, trained)
+    assert_array_equal(mix_weights(listener_of(loaded, "ner")), mix_weights(listener_of(trained, "ner")))
+    same_entities(spacy.blank("en").from_config(trained.config).from_bytes(trained.to_bytes()), trained)
+
+
+@pytest.mark.parametrize("name", ["ner", "tagger"])
+def test_replaced_listener_predicts_the_same(trained: Language, name: str, tmp_path: Path) -> None:
+    trained.to_disk(tmp_path / "before")
+    nlp = spacy.load(tmp_path / "before")
+    nlp.replace_listeners("elmo", name, ["model.tok2vec"])
+    assert name not in nlp.get_pipe("elmo").listening_components
+    nlp.to_disk(tmp_path / "after")
+    loaded = spacy.load(tmp_path / "after", exclude=["elmo"] if name == "ner" else [])
+    same_entities(loaded, trained)
+    if name == "tagger":
+        for text, _ in TRAINING:
+            assert [token.tag_ for token in loaded(text)] == [token.tag_ for token in trained(text)]
+
+
+def test_replaced_listener_of_an_elmo_that_was_not_used(weights: str) -> None:
+    nlp = make_nlp(weights, OWN)
+    nlp.replace_listeners("elmo", "ner", ["model.tok2vec"])
+    nlp.remove_pipe("elmo")
+    update(nlp, 60)
+    assert entities(nlp) == LEARNED
+    assert nlp.config["components"]["ner"]["model"]["tok2vec"]["gamma"] == 5.0
+
+
+def test_sourced_components(trained: Language) -> None:
+    nlp = spacy.blank("en", vocab=trained.vocab)
+    nlp.add_pipe("elmo", source=trained)
+    nlp.add_pipe("ner", source=trained)
+    same_entities(nlp, trained)
+
+
+def test_listener_asks_a_disabled_upstream(trained: Language) -> None:
+    with trained.select_pipes(enable=["ner"]):
+        assert entities(trained) == LEARNED
+
+
+def test_several_processes(trained: Language) -> None:
+    _accept_unsaved_hooks.__wrapped__()  # pytest has thrown its filter away
+    docs = list(trained.pipe([text for text, _ in TRAINING], n_process=2, batch_size=1))
+    assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == LEARNED
+
+
+def test_keep_layers_false_still_feeds_listeners(weights: str) -> None:
+    nlp = make_nlp(weights, OWN, keep_layers=False)
+    update(nlp, 60)
+    assert entities(nlp) == LEARNED
+
+
+def test_docs_that_were_retokenized(trained: Language) -> None:
+    elmo, ner = trained.get_pipe("elmo"), trained.get_pipe("ner")
+    doc = elmo(trained.make_doc("Ada wrote it"))
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[1:3])
+    assert ner(doc)._.elmo_layers.shape == (3, 2, 12)
+
+
+@pytest.mark.parametrize("width", [96, 6])
+def test_width_mismatch(weights: str, width: int) -> None:
+    with pytest.raises(ValueError, match=f"'ner' expects vectors of width {width}, but those of 'elmo' have width 12"):
+        make_nlp(weights, {**STOCK, "width": width})
+
+
+def test_wildcard_listener_of_another_width_is_another_s(weights: str) -> None:
+    with pytest.warns(UserWarning, match="taken to mean another component"):
+        nlp = make_nlp(weights, {**STOCK, "width": 96, "upstream": "*"})
+    assert nlp.get_pipe("elmo").listening_components == []
+
+
+def test_two_embedders_and_a_wildcard(weights: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", config={"model": {"width": 12}})
+    nlp.add_pipe("elmo", config={"weights": weights})
+    nlp.add_pipe("tagger", config={"model": {**TAGGER, "tok2vec": {**STOCK, "upstream": "*"}}})
+    with pytest.warns(UserWarning, match=r"listen to both 'elmo' and \['tok2vec'\]"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize("order", [["ner"], ["ner", "elmo"]])
+def test_listener_without_upstream(weights: str, order: list[str]) -> None:
+    nlp = spacy.blank("en")
+    for name in order:
+        nlp.add_pipe(name, config={"weights": weights} if name == "elmo" else {"model": {**NER, "tok2vec": OWN}})
+    with pytest.raises(ValueError, match="no 'elmo' component of that name comes before it"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+def test_model_of_one_s_own(weights: str) -> None:
+    model = {"@architectures": "spacy_elmo.Elmo.v1", "weights": weights, "layers": "top"}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"model": model})
+    doc = nlp("Ada wrote it")
+    assert_allclose(doc.tensor, doc._.elmo_layers[2], atol=1e-6)
+
+
+CONFIG = """
+[components]
+
+[corpora]
+
+[nlp]
+lang = "en"
+pipeline = ["elmo", "ner"]
+
+[components.elmo]
+factory = "elmo"
+gamma = 5.0
+
+[components.ner]
+factory = "ner"
+
+[components.ner.model]
+@architectures = "spacy.TransitionBasedParser.v2"
+state_type = "ner"
+extra_state_tokens = false
+hidden_width = 16
+maxout_pieces = 2
+use_upper = true
+
+[components.ner.model.tok2vec]
+@architectures = "spacy_elmo.ElmoListener.v1"
+gamma = 5.0
+dropout = 0.0
+
+[corpora.train]
+@readers = "elmo_test_corpus.v1"
+
+[corpora.dev]
+@readers = "elmo_test_corpus.v1"
+
+[training]
+dropout = 0.1
+max_steps = 120
+eval_frequency = 20
+frozen_components = []
+annotating_components = []
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.02
+"""
+
+
+@spacy.registry.readers("elmo_test_corpus.v1")
+def read_test_corpus() -> Any:
+    def read(nlp: Language) -> Iterator[Example]:
+        yield from make_examples(nlp, with_empty=True)
+
+    return read
+
+
+@pytest.mark.parametrize("frozen", [[], ["elmo"]])
+@pytest.mark.parametrize("annotating", [[], ["elmo"]])
+def test_spacy_train(weights: str, frozen: list[str], annotating: list[str], tmp_path: Path) -> None:
+    overrides = {"components.elmo.weights": weights, "training.frozen_components": frozen}
+    overrides["training.annotating_components"] = annotating
+    defaults = Config(spacy.blank("en").config)
+    nlp = init_nlp(defaults.merge(Config().from_str(CONFIG, overrides=overrides, interpolate=False)))
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "log").open("w") as log:
+        train(nlp, tmp_path / "out", stdout=log, stderr=log)
+    assert entities(spacy.load(tmp_path / "out" / "model-best")) == LEARNED
+
+
+def test_doc_cleaner_drops_layers(weights: str) -> None:
+    nlp = make_nlp(weights)
+    nlp.add_pipe("doc_cleaner", config={"attrs": {"tensor": None, "_.elmo_layers": None}})
+    doc: Doc = nlp("Ada wrote it")
+    assert doc._.elmo_layers is None
