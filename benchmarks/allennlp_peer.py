@@ -27,7 +27,7 @@ def main(job: dict[str, Any]) -> None:
             elmo(batch_to_ids([words]))
         single_seconds = time.perf_counter() - start
         bilm = BiLM(*files).eval()
-        layers = {}
+        layers: dict[str, Any] = {}
         for i, words in enumerate(sentences[: job["n_compared"]]):
             bilm._elmo_lstm._states = (
                 None  # it carries its state from call to call; each sentence starts from zero here

@@ -98,7 +98,8 @@ def test_scalar_mix_l2_pulls_to_mean() -> None:
     model.set_param("w", w)
     layers = make_layers(2)
     _, backprop = model.begin_update(layers)
-    backprop([numpy.zeros((2, 4), dtype="float32")])
+    no_gradient: Array = numpy.zeros((2, 4), dtype="float32")
+    backprop([no_gradient])
     assert_allclose(model.get_grad("w"), 2 * 0.5 * w)
 
 

@@ -1,0 +1,91 @@
+"""The commands, as typed."""
+
+import json
+from pathlib import Path
+
+import numpy
+import pytest
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+import spacy_elmo.cli  # noqa: F401  spaCy does this through the entry point
+from spacy_elmo.bilm.weights import load_weights, save_weights
+
+from .helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
+
+
+def run(*arguments: str | Path, fails: bool = False) -> str:
+    result = CliRunner().invoke(app, ["elmo", *map(str, arguments)])
+    assert result.exit_code == (1 if fails else 0), result.output
+    return " ".join(result.output.split())  # whatever the width of the terminal
+
+
+def test_help_names_the_commands() -> None:
+    output = run("--help")
+    assert "convert" in output
+    assert "demo" in output
+    assert "python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf" in run("convert", "--help")
+
+
+def test_convert_there_and_back(tmp_path: Path) -> None:
+    arrays = published_arrays(published_options())
+    options, weights = write_published(tmp_path / "published", published_options(), arrays)
+    output = run("convert", options, weights, tmp_path / "ours")
+    assert "3 layers of width 12, initial state zero" in output
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": str(tmp_path / "ours")})
+    assert nlp("Ada wrote it").tensor.shape == (3, 12)
+    run("convert", tmp_path / "ours", tmp_path / "again", "--to", "bilm-tf")
+    for key, array in read_hdf5(tmp_path / "again" / "weights.hdf5").items():
+        assert_array_equal(array, arrays.pop(key))
+    assert not arrays
+    assert json.loads((tmp_path / "again" / "options.json").read_text()) == published_options()
+
+
+def test_convert_with_warm_up(tmp_path: Path) -> None:
+    save_weights(random_bilm(), tmp_path / "cold")
+    (tmp_path / "text.txt").write_text("Ada wrote it .\n\nIt is far .\n" * 20, encoding="utf8")
+    output = run("convert", tmp_path / "cold", tmp_path / "warm", "--warm-up", tmp_path / "text.txt")
+    assert "initial state stored" in output
+    warm = load_weights(tmp_path / "warm")
+    assert warm.initial_hidden is not None
+    assert numpy.abs(warm.initial_hidden.numpy()).max() > 0.01
+    assert_allclose(warm.lstm.layers[0].weight.detach(), random_bilm().lstm.layers[0].weight.detach())
+    output = run("convert", tmp_path / "warm", tmp_path / "published", "--to", "bilm-tf")
+    assert "no place for the initial state" in output
+
+
+def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "options.json").write_text("{", encoding="utf8")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "important.txt").write_text("keep me", encoding="utf8")
+    save_weights(random_bilm(), tmp_path / "weights")
+    out = tmp_path / "out"
+    assert "are not JSON" in run("convert", tmp_path / "options.json", tmp_path / "w.hdf5", out, fails=True)
+    assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, fails=True)
+    assert "no weights directory" in run("convert", tmp_path / "nothing", out, fails=True)
+    assert "two or three paths" in run("convert", tmp_path / "weights", fails=True)
+    assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", fails=True)
+    assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
+    (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
+    message = run("convert", tmp_path / "weights", out, "--warm-up", tmp_path / "empty.txt", fails=True)
+    assert "no sentence in the text" in message
+    assert not out.exists()
+
+
+def test_demo_shows_different_vectors_for_one_word(tmp_path: Path) -> None:
+    output = run("demo")
+    assert "These weights are random" in output
+    save_weights(random_bilm(), tmp_path / "weights")
+    output = run("demo", "--weights", tmp_path / "weights")
+    assert output.count("1.000 ") >= 1
+    assert "random" not in output
+    assert "no weights directory" in run("demo", "--weights", tmp_path / "nothing", fails=True)
+
+
+@pytest.mark.parametrize("command", [["convert"], []])
+def test_no_arguments_show_help(command: list[str]) -> None:
+    result = CliRunner().invoke(app, ["elmo", *command])
+    assert "Usage:" in result.output

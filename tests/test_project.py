@@ -1,0 +1,103 @@
+"""The repository: what is written down in two places is the same, and what is promised works."""
+
+import configparser
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli.debug_config import debug_config
+from spacy.util import registry
+from thinc.api import Config
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    result = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_entry_points_are_what_is_registered() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    declared = dict(setup["options.entry_points"])
+    groups = {"spacy_architectures": registry.architectures, "spacy_factories": registry.factories}
+    for group, functions in groups.items():
+        for line in declared[group].strip().splitlines():
+            name, target = line.split(" = ")
+            module, function = target.split(":")
+            found = functions.get(name)
+            assert (found.__module__, found.__name__) == (module, function)
+    ours = {name for name in registry.architectures.get_all() if name.startswith("spacy_elmo.")}
+    assert ours == {line.split(" = ")[0] for line in declared["spacy_architectures"].strip().splitlines()}
+    assert "elmo" in {entry.name for entry in entry_points(group="spacy_cli")}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda path: path.name)
+def test_configs_are_valid(path: Path, tmp_path: Path) -> None:
+    config = Config(spacy.blank("en").config).merge(Config().from_disk(path, interpolate=False))
+    config.to_disk(tmp_path / "config.cfg")
+    debug_config(tmp_path / "config.cfg", overrides={"paths.train": "x", "paths.dev": "y"})
+    nlp = spacy.util.load_model_from_config(config, auto_fill=False)
+    assert "elmo" in nlp.pipe_names
+
+
+def test_files_that_the_readme_names_exist() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for part in page.read_text(encoding="utf8").split("](")[1:]:
+            target = part.split(")")[0].replace("\n", "")
+            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_settings_in_the_docs_are_those_of_the_factory() -> None:
+    page = (ROOT / "docs" / "usage.md").read_text(encoding="utf8")
+    table = page.split("## Settings of the component")[1].split("## ")[0]
+    documented = {
+        name.strip(" `")
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for name in line.split("|")[1].split(",")
+    }
+    settings = spacy.blank("en").get_factory_meta("elmo").default_config
+    assert documented == set(settings)
+
+
+def test_project_runs(tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_bytes((ROOT / "project.yml").read_bytes())
+    output = run(sys.executable, "-m", "spacy", "project", "run", "demo", cwd=tmp_path)
+    assert "how similar are the vectors" in output
+
+
+EXAMPLE = """
+import spacy, spacy_elmo, sys
+assert spacy_elmo.__file__.startswith(sys.argv[1]), spacy_elmo.__file__
+nlp = spacy.blank("en")
+nlp.add_pipe("elmo")
+doc = nlp("They play a play on Broadway .")
+assert doc.tensor.shape == (7, 64) and doc.tensor.dtype == "float32"
+assert doc[1].similarity(doc[3]) < 0.999
+assert doc._.elmo_layers.shape == (3, 7, 64)
+nlp.to_disk("pipe")
+assert (spacy.load("pipe")("They play a play on Broadway .").tensor == doc.tensor).all()
+"""
+
+
+def test_wheel_works_in_an_empty_directory(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path / "dist", ROOT, cwd=tmp_path)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    (tmp_path / "empty").mkdir()
+    run(
+        *(sys.executable, "-W", "ignore", "-c", EXAMPLE, tmp_path / "installed"),
+        cwd=tmp_path / "empty",
+        PYTHONPATH=str(tmp_path / "installed"),
+    )
