@@ -17,6 +17,7 @@ def write_directory(directory: Path, *, replaces: str) -> Iterator[Path]:
         a mistyped path must not cost anyone their files.
     YIELDS (Path): Where to write meanwhile.
     """
+    directory = directory.resolve()  # a link stays one, and what it points to is written
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
     if directory.exists() and any(directory.iterdir()) and not (directory / replaces).is_file():

@@ -1,10 +1,15 @@
 """The sizes of a biLM, checked once."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
 ACTIVATIONS = ("relu", "tanh")
+
+# Far beyond any model, and small enough that a damaged or hostile file fails here and not for want of memory.
+MOST_UNITS = 2**20
+MOST_LAYERS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +41,11 @@ class BiLMConfig:
     skip_connections: bool
 
     def __post_init__(self) -> None:
-        for name in ("char_dim", "projection", "cells", "depth"):
-            _check_integer(name, getattr(self, name), at_least=1)
-        _check_integer("highways", self.highways, at_least=0)
-        _check_integer("max_chars", self.max_chars, at_least=3)
+        for name in ("char_dim", "projection", "cells"):
+            _check_integer(name, getattr(self, name), 1, MOST_UNITS)
+        _check_integer("depth", self.depth, 1, MOST_LAYERS)
+        _check_integer("highways", self.highways, 0, MOST_LAYERS)
+        _check_integer("max_chars", self.max_chars, 3, MOST_UNITS)
         _check_filters(self.filters, self.max_chars)
         # Lists are what JSON has; tuples are what a frozen config can be compared and hashed by.
         object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))
@@ -47,7 +53,8 @@ class BiLMConfig:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
         for name in ("cell_clip", "projection_clip"):
             clip = getattr(self, name)
-            if clip is not None and (isinstance(clip, bool) or not isinstance(clip, int | float) or not clip > 0):
+            is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
+            if clip is not None and not (is_number and 0 < clip < math.inf):
                 raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r}.")
         if not isinstance(self.skip_connections, bool):
             raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r}.")
@@ -89,20 +96,20 @@ class BiLMConfig:
         return cls(**data)
 
 
-def _check_integer(name: str, value: Any, *, at_least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of {at_least} or more, got {value!r}.")
+def _check_integer(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r:.80}.")
 
 
 def _check_filters(filters: Any, max_chars: int) -> None:
-    if not isinstance(filters, list | tuple) or not filters:
-        raise ValueError(f"filters must be a list of [width, count] pairs, got {filters!r:.80}.")
+    if not isinstance(filters, list | tuple) or not 1 <= len(filters) <= MOST_LAYERS:
+        raise ValueError(f"filters must be a list of 1 to {MOST_LAYERS} [width, count] pairs, got {filters!r:.80}.")
     for pair in filters:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise ValueError(f"filters must be a list of [width, count] pairs, got {pair!r:.80} in it.")
         width, count = pair
-        _check_integer("the width of a filter", width, at_least=1)
-        _check_integer("the count of a filter", count, at_least=1)
+        _check_integer("the width of a filter", width, 1, MOST_UNITS)
+        _check_integer("the count of a filter", count, 1, MOST_UNITS)
         if width > max_chars:
             raise ValueError(
                 f"A filter {width} characters wide does not fit into words of max_chars = {max_chars}. "

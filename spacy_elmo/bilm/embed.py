@@ -78,7 +78,7 @@ def _reorder(state: State, order: list[int]) -> State:
 class WordCache:
     """Remembers the vectors of word types, which do not depend on context.
 
-    Valid for one model, while its weights stay as they are. When it is full it starts anew: the frequent words, which
+    Valid for one model, while its weights stay as they are; no gradients flow through it. When it is full it starts anew: the frequent words, which
     are what it is for, are back after a few sentences.
 
     capacity (int): The most word types to remember.
@@ -99,7 +99,7 @@ class WordCache:
         """
         with self._lock:
             if not len(self._vectors_UP):
-                self._vectors_UP = torch.empty(self._capacity, bilm.config.projection, device=bilm.device)
+                self._vectors_UP = bilm.char_cnn.embedding.weight.new_empty(self._capacity, bilm.config.projection)
             new = [word for word in words if word not in self._row_by_word]
             if len(self._row_by_word) + len(new) > self._capacity:
                 self._row_by_word.clear()
@@ -108,7 +108,7 @@ class WordCache:
                 return bilm.encode_words(new)
             if new:
                 start = len(self._row_by_word)
-                self._vectors_UP[start : start + len(new)] = bilm.encode_words(new)
+                self._vectors_UP[start : start + len(new)] = bilm.encode_words(new).detach()
                 self._row_by_word.update(zip(new, range(start, start + len(new)), strict=True))
             rows = torch.as_tensor([self._row_by_word[word] for word in words]).to(bilm.device)
             return self._vectors_UP[rows]

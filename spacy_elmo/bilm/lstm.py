@@ -141,7 +141,7 @@ class BiLSTMLayer(nn.Module):
         # Half the memory traffic of a new tensor, but autograd needs the old one.
         add_product = Tensor.baddbmm if torch.is_grad_enabled() else Tensor.baddbmm_
         if rows_AN is not None:
-            gates_by_row = torch.baddbmm(bias_A1G, x_AUP, input_weight_APG).flatten(0, 1)
+            gates_XG = torch.baddbmm(bias_A1G, x_AUP, input_weight_APG).flatten(0, 1)
         outputs: list[Tensor] = []
         finished: list[tuple[Tensor, Tensor]] = []
         h, c = hidden_ABP, cell_ABH
@@ -151,7 +151,7 @@ class BiLSTMLayer(nn.Module):
             if rows_AN is None:
                 block_gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, rows], input_weight_APG)
             else:
-                block_gates_ANG = functional.embedding(rows_AN[:, rows], gates_by_row)
+                block_gates_ANG = functional.embedding(rows_AN[:, rows], gates_XG)
             for gates, size in zip(torch.split(block_gates_ANG, block, dim=1), block, strict=True):
                 if size < h.shape[1]:
                     finished.append((h[:, size:], c[:, size:]))

@@ -21,7 +21,7 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> int:
 
     bilm (BiLM): The model, whose initial state is replaced.
     sentences (Sequence[Sequence[str]]): The sentences' words, in the order of the text.
-    RETURNS (int): How many sentences were read before the state settled; all of them if it did not.
+    RETURNS (int): How many sentences were read.
     """
     if not sentences:
         raise ValueError("There is no sentence in the text to find an initial state from.")

@@ -43,7 +43,7 @@ def load_config(directory: Path) -> BiLMConfig:
         raise ValueError(_explain_missing(directory))
     try:
         return BiLMConfig.from_dict(json.loads(path.read_text(encoding="utf8")))
-    except ValueError as error:  # neither UTF-8 nor JSON, or sizes that make no sense
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON, or sizes that make no sense
         raise ValueError(f"{path} does not describe a biLM: {error}") from None
 
 

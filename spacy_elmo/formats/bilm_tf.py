@@ -28,14 +28,15 @@ def read_bilm_tf(options_path: Path, weights_path: Path) -> BiLM:
     weights_path (Path): The weights, as HDF5.
     RETURNS (BiLM): The model.
     """
-    bilm = BiLM(read_options(options_path))
-    views = published_views(bilm)
+    with torch.device("meta"):  # shapes only, until it is known that the file has them
+        bilm = BiLM(read_options(options_path))
     with _open_hdf5(weights_path, "r") as file, torch.no_grad():
         found: dict[str, Any] = {}
         file.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
-        _check_keys(views, found, options_path, weights_path)
-        for key, view in views.items():
-            view.copy_(torch.as_tensor(found[key][...]))
+        _check_keys(published_views(bilm), found, options_path, weights_path)
+        bilm.to_empty(device="cpu")
+        for key, view in published_views(bilm).items():
+            view.copy_(torch.as_tensor(found[key][...].astype("float32")))
     check_finite(bilm, weights_path)
     return bilm
 
@@ -91,9 +92,9 @@ def read_options(path: Path) -> BiLMConfig:
     """
     try:
         options = json.loads(path.read_text(encoding="utf8"))
-    except FileNotFoundError:
-        raise ValueError(f"There is no options file at {path}.") from None
-    except ValueError as error:  # neither UTF-8 nor JSON
+    except OSError as error:
+        raise ValueError(f"There is no options file to read at {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON
         raise ValueError(
             f"The options in {path} are not JSON: {error}. Were the arguments swapped? The options come first."
         ) from None
@@ -125,7 +126,7 @@ def _from_options(options: dict[str, Any]) -> BiLMConfig:
         depth=lstm["n_layers"],
         cell_clip=lstm.get("cell_clip"),
         projection_clip=lstm.get("proj_clip"),
-        skip_connections=bool(lstm.get("use_skip_connections")),
+        skip_connections=lstm.get("use_skip_connections", False),
     )
 
 
@@ -162,6 +163,9 @@ def _check_keys(views: dict[str, Tensor], found: dict[str, Any], options_path: P
             f"The weights in {weights_path} do not fit the options in {options_path}: missing {sorted(missing)}, "
             f"unexpected {sorted(unexpected)}, of another shape {shapes}. Do both files belong to the same model?"
         )
+    odd = {key: str(found[key].dtype) for key in views if found[key].dtype.kind != "f"}
+    if odd:
+        raise ValueError(f"The weights in {weights_path} are to be floating-point numbers, but there are {odd}.")
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""Directories that are written whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spacy_elmo.atomic import write_directory
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """The permissions that most systems give to new files."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def write(directory: Path, text: str) -> None:
+    with write_directory(directory, replaces="mark") as draft:
+        (draft / "mark").write_text(text)
+
+
+def fail(directory: Path, error: type[BaseException]) -> None:
+    with write_directory(directory, replaces="mark") as draft:
+        (draft / "mark").write_text("half")
+        raise error("disk on fire")
+
+
+def contents(directory: Path) -> dict[str, str]:
+    """Read every file below a directory, hidden ones too."""
+    return {str(path.relative_to(directory)): path.read_text() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_write_directory_makes_it_with_its_parents(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b", "new")
+    assert contents(tmp_path) == {"a/b/mark": "new"}
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
+
+def test_write_directory_shows_nothing_before_the_end(tmp_path: Path) -> None:
+    with write_directory(tmp_path / "out", replaces="mark") as draft:
+        (draft / "mark").write_text("new")
+        assert not (tmp_path / "out").exists()
+        assert draft.parent == tmp_path  # on the same disk, so that a rename is enough
+    assert contents(tmp_path) == {"out/mark": "new"}
+
+
+def test_write_directory_replaces_all_of_the_old(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out" / "other").write_text("old")
+    write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_uses_an_empty_directory(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "new"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_write_directory_keeps_the_old_if_writing_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(error, match="disk on fire"):
+        fail(tmp_path / "out", error)
+    assert contents(tmp_path) == {"out/mark": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_leaves_nothing_if_the_first_writing_fails(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail(tmp_path / "out", RuntimeError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_directory_puts_the_old_back_if_the_new_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "out", "old")
+    rename = Path.rename
+
+    def fail_for_the_draft(path: Path, target: Path) -> Path:
+        if target == tmp_path / "out" and (path / "mark").read_text() == "new":
+            raise OSError("cannot rename")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_draft)
+    with pytest.raises(OSError, match="cannot rename"):
+        write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_refuses_the_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match=r"home is a directory of other files \(it has no mark\)"):
+        write(tmp_path / "home", "new")
+    assert contents(tmp_path) == {"home/thesis.txt": "years of work"}
+
+
+def test_write_directory_refuses_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(ValueError, match="out is a file; a directory is to be written there"):
+        write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out": "a file"}
+
+
+@pytest.mark.usefixtures("usual_umask")
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_write_directory_gives_the_usual_permissions(tmp_path: Path) -> None:
+    write(tmp_path / "out", "new")
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "out" / "mark").stat().st_mode & 0o777 == 0o644
+    assert os.umask(0o022) == 0o022  # looking at the mask has not changed it
+
+
+def test_write_directory_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "mark").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with write_directory(tmp_path / "link", replaces="mark") as draft:
+        (draft / "mark").write_text("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+    assert (tmp_path / "link" / "mark").read_text() == "new"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "mark").read_text() == "new"
