@@ -23,7 +23,7 @@ def build_elmo_v1(
     l2: float = 0.0,
     frozen: bool = True,
     initial_state: Literal["stored", "zero"] = "stored",
-    max_batch_items: int = 4096,
+    max_batch_items: int = 8192,
     window: int = 320,
     overlap: int = 32,
 ) -> Model[list[Doc], list[Floats2d]]:

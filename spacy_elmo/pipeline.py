@@ -25,7 +25,7 @@ Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its
 
 # Batches of this many `max_batch_items` are read ahead: sentences of like length find each other, and memory is bounded
 # however long the docs are.
-READ_AHEAD = 8
+READ_AHEAD = 4
 
 if not Doc.has_extension("elmo_layers"):
     Doc.set_extension("elmo_layers", default=None)
@@ -43,7 +43,7 @@ if not Doc.has_extension("elmo_layers"):
         "frozen": True,
         "keep_layers": True,
         "initial_state": "stored",
-        "max_batch_items": 4096,
+        "max_batch_items": 8192,
         "window": 320,
         "overlap": 32,
     },

@@ -215,10 +215,10 @@ def test_pipe_bounds_what_it_reads_ahead(weights: str) -> None:
         nonlocal n_read
         for _ in range(100):
             n_read += 1
-            yield Doc(nlp.vocab, words=["word"] * 40)
+            yield Doc(nlp.vocab, words=["word"] * 20)
 
     next(nlp.get_pipe("elmo").pipe(stream(), batch_size=100))
-    assert n_read == 2  # two docs of 40 tokens fill 8 batches of 10
+    assert n_read == 2  # two docs of 20 tokens fill 4 batches of 10
 
 
 def test_roundtrip_to_disk_needs_nothing_else(weights: str, other_weights: str, nlp: Language, tmp_path: Path) -> None:

@@ -136,40 +136,43 @@ class BiLSTMLayer(nn.Module):
         hidden_ABP, cell_ABH (Tensor): The state at the start.
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
         """
-        input_weight_APG, hidden_weight_APG = self.weight.chunk(2, dim=1)
-        bias_A1G = _add_to_forget_gate(self.bias).unsqueeze(1)
+        hidden_weight_APG = self.weight.chunk(2, dim=1)[1]
         # Half the memory traffic of a new tensor, but autograd needs the old one.
         add_product = Tensor.baddbmm if torch.is_grad_enabled() else Tensor.baddbmm_
-        if rows_AN is not None:
-            gates_XG = torch.baddbmm(bias_A1G, x_AUP, input_weight_APG).flatten(0, 1)
         outputs: list[Tensor] = []
         finished: list[tuple[Tensor, Tensor]] = []
         h, c = hidden_ABP, cell_ABH
-        for start, block in _blocks(sizes):
-            # The input's share of the gates needs no loop over time: one product for the steps of a block.
-            rows = slice(start, start + sum(block))
-            if rows_AN is None:
-                block_gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, rows], input_weight_APG)
-            else:
-                block_gates_ANG = functional.embedding(rows_AN[:, rows], gates_XG)
-            for gates, size in zip(torch.split(block_gates_ANG, block, dim=1), block, strict=True):
-                if size < h.shape[1]:
-                    finished.append((h[:, size:], c[:, size:]))
-                    h, c = h[:, :size], c[:, :size]
-                i, j, f, o = add_product(gates, h, hidden_weight_APG).chunk(4, dim=-1)
-                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(j)
-                if self.cell_clip is not None:
-                    c = c.clamp(-self.cell_clip, self.cell_clip)
-                h = torch.sigmoid(o) * torch.tanh(c)
-                if self.projection is not None:
-                    h = torch.bmm(h, self.projection)
-                    # TensorFlow's cell clips only what it projects.
-                    if self.projection_clip is not None:
-                        h = h.clamp(-self.projection_clip, self.projection_clip)
-                outputs.append(h)
+        for gates, size in zip(self._input_gates(x_AUP, rows_AN, sizes), sizes, strict=True):
+            if size < h.shape[1]:
+                finished.append((h[:, size:], c[:, size:]))
+                h, c = h[:, :size], c[:, :size]
+            i, j, f, o = add_product(gates, h, hidden_weight_APG).chunk(4, dim=-1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(j)
+            if self.cell_clip is not None:
+                c = c.clamp(-self.cell_clip, self.cell_clip)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            if self.projection is not None:
+                h = torch.bmm(h, self.projection)
+                # TensorFlow's cell clips only what it projects.
+                if self.projection_clip is not None:
+                    h = h.clamp(-self.projection_clip, self.projection_clip)
+            outputs.append(h)
         finished.append((h, c))
         last_hidden, last_cell = zip(*reversed(finished), strict=True)
         return torch.cat(outputs, dim=1), torch.cat(last_hidden, dim=1), torch.cat(last_cell, dim=1)
+
+    def _input_gates(self, x_AUP: Tensor, rows_AN: Tensor | None, sizes: list[int]) -> Iterator[Tensor]:
+        """The input's share of each step's gates. It needs no loop over time: few large products make it."""
+        weight_APG = self.weight.chunk(2, dim=1)[0]
+        bias_A1G = _add_to_forget_gate(self.bias).unsqueeze(1)
+        if rows_AN is not None:
+            gates_XG = torch.baddbmm(bias_A1G, x_AUP, weight_APG).flatten(0, 1)
+            for rows in torch.split(rows_AN, sizes, dim=1):
+                yield functional.embedding(rows, gates_XG)
+            return
+        for start, block in _blocks(sizes):
+            gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, start : start + sum(block)], weight_APG)
+            yield from torch.split(gates_ANG, block, dim=1)
 
 
 def _blocks(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
