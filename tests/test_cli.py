@@ -89,3 +89,16 @@ def test_demo_shows_different_vectors_for_one_word(tmp_path: Path) -> None:
 def test_no_arguments_show_help(command: list[str]) -> None:
     result = CliRunner().invoke(app, ["elmo", *command])
     assert "Usage:" in result.output
+
+
+def test_vocabulary_and_report_of_a_corpus(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("Ada wrote it. It is far.\n", encoding="utf8")
+    output = run("init-vocab", tmp_path / "corpus.txt", tmp_path / "vocab.txt", "--lang", "en", "--max-size", "5")
+    assert "5 words from 8 tokens in 2 sentences" in output
+    assert (tmp_path / "vocab.txt").read_text(encoding="utf8") == "<S>\t2\n</S>\t2\n<UNK>\t5\n.\t2\nAda\t1\n"
+    output = run("debug-data", tmp_path / "corpus.txt", "--max-chars", "6")
+    assert "1 sentences, 6 tokens" in output
+    assert "1 words are cut, 16.667% of the tokens" in output
+    assert "'wrote'" in output
+    assert "no corpus at" in run("init-vocab", tmp_path / "no.txt", tmp_path / "v.txt", fails=True)
+    assert "no corpus at" in run("debug-data", tmp_path / "no.txt", fails=True)

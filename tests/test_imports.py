@@ -26,9 +26,11 @@ FORBIDDEN = {
         "spacy_elmo.layers",
         "spacy_elmo.models",
         "spacy_elmo.pipeline",
+        "spacy_elmo.pretraining",
         "spacy_elmo.similarity",
     ],
-    "layers": ["spacy_elmo.cli", "spacy_elmo.formats", "spacy_elmo.pipeline"],
+    "layers": ["spacy_elmo.cli", "spacy_elmo.formats", "spacy_elmo.pipeline", "spacy_elmo.pretraining"],
+    "pretraining": ["spacy_elmo.architectures", "spacy_elmo.cli", "spacy_elmo.layers", "spacy_elmo.pipeline"],
     "formats": ["spacy", "thinc"],
 }
 

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc
 
+from ..sentences import doc_sentences
+
 
 class Window(NamedTuple):
     """Tokens to read together, and which of them to keep; the others are there for context only.
@@ -25,19 +27,15 @@ def doc_windows(doc: Doc, size: int, overlap: int) -> Iterator[Window]:
     a cut is hardly felt, however long the sentence, and pieces run in parallel like any other sentences. Carrying the
     LSTM's state over the cut would be exact, but makes one long doc as slow as its tokens read one by one.
 
-    Whitespace is left out: no language model was trained on it, and a double space must not change its neighbours.
-
     doc (Doc): The doc.
     size (int): The most tokens in a window, context included.
     overlap (int): Tokens of context on either side of a cut.
     YIELDS (Window): The windows. They keep every token that is not whitespace exactly once.
     """
-    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-    for span in spans:
-        tokens = [token.i for token in span if not token.is_space]
+    for sentence in doc_sentences(doc):
+        tokens = [token.i for token in sentence]
         if len(tokens) <= size:
-            if tokens:
-                yield Window(tokens, slice(0, len(tokens)))
+            yield Window(tokens, slice(0, len(tokens)))
             continue
         start = 0  # of what is kept
         while start < len(tokens):

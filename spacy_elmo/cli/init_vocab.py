@@ -1,0 +1,63 @@
+"""`spacy elmo init-vocab`: the words that a language model will predict."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacy.cli._util import Arg, Opt
+from tqdm import tqdm
+from wasabi import msg
+
+if TYPE_CHECKING:
+    from ..pretraining.vocabulary import Vocabulary
+
+CORPUS_HELP = (
+    "Text (.txt), JSON lines with a text each (.jsonl) or docs (.spacy), gzipped or not, or a directory of them"
+)
+PROCESSES_HELP = "Processes that tokenize raw text"
+LANG_HELP = "The language of raw text, which is then tokenized; leave it out for one tokenized sentence a line"
+
+
+def init_vocab_cli(
+    corpus: Path = Arg(..., help=CORPUS_HELP),
+    output: Path = Arg(..., help="The file to write: a word and its frequency a line"),
+    lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
+    n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
+    max_size: int = Opt(800_000, "--max-size", "-n", help="The most words; the others count as unknown", min=4),
+    min_count: int = Opt(1, "--min-count", "-c", help="Words that occur less often count as unknown", min=1),
+) -> None:
+    """Count the words of a corpus, and write them sorted by frequency."""
+    try:
+        vocabulary = init_vocab(corpus, output, lang=lang, n_process=n_process, max_size=max_size, min_count=min_count)
+    except (ValueError, OSError) as error:
+        msg.fail("Could not make the vocabulary", str(error), exits=1)
+    n_tokens = sum(vocabulary.counts[2:])
+    n_unknown = vocabulary.counts[2]
+    msg.good(
+        f"Wrote {output}",
+        f"{len(vocabulary):,} words from {n_tokens:,} tokens in {vocabulary.counts[0]:,} sentences; "
+        f"{n_unknown / n_tokens:.2%} of the tokens are unknown; unigram perplexity {vocabulary.unigram_perplexity:,.1f}",
+    )
+
+
+def init_vocab(
+    corpus: Path, output: Path, *, lang: str | None, n_process: int, max_size: int, min_count: int
+) -> "Vocabulary":
+    """Count the words of a corpus, and write them.
+
+    corpus (Path): The corpus.
+    output (Path): The file to write.
+    lang (str | None): The language of raw text, or None for tokenized text.
+    n_process (int): How many processes tokenize.
+    max_size (int): The most words.
+    min_count (int): How often a word must occur.
+    RETURNS (Vocabulary): The vocabulary.
+    """
+    from ..pretraining.corpus import read_corpus
+    from ..pretraining.vocabulary import count_words
+
+    sentences = tqdm(
+        read_corpus(corpus, lang=lang, n_process=n_process), unit=" sentences", desc="Counting words", disable=None
+    )
+    vocabulary = count_words(sentences, max_size=max_size, min_count=min_count)
+    vocabulary.to_disk(output)
+    return vocabulary
