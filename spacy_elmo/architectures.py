@@ -45,17 +45,19 @@ def build_elmo_v1(
     RETURNS (Model): Docs to vectors.
     """
     settings = {"@architectures": "spacy_elmo.Elmo.v1", **locals()}
-    # spaCy imports every plugin at every start; torch is imported by those who use it.
-    from .layers.encoder import encoder
+    # spaCy imports every plugin at every start; the biLM is imported by those who use it.
+    from .layers.encoder import EncoderSettings, encoder
 
     return elmo(
         encoder(
-            weights=weights,
-            frozen=frozen,
-            initial_state=initial_state,
-            max_batch_items=max_batch_items,
-            window=window,
-            overlap=overlap,
+            EncoderSettings(
+                weights=weights,
+                frozen=frozen,
+                initial_state=initial_state,
+                max_batch_items=max_batch_items,
+                window=window,
+                overlap=overlap,
+            )
         ),
         mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2),
         settings,

@@ -9,19 +9,20 @@ from pathlib import Path
 
 
 @contextmanager
-def write_directory(directory: Path, *, replaces: str) -> Iterator[Path]:
+def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
     """Fill a directory aside and put it in place when it is complete. If anything fails, what was there stays.
 
     directory (Path): The directory to write.
-    replaces (str): A directory that exists is replaced if it is empty or has a file of this name, and otherwise kept:
-        a mistyped path must not cost anyone their files.
+    files (set[str]): The names of what will be in it. A directory that exists is replaced if it has nothing else, and
+        otherwise kept: a mistyped path must not cost anyone their files.
     YIELDS (Path): Where to write meanwhile.
     """
     directory = directory.resolve()  # a link stays one, and what it points to is written
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
-    if directory.exists() and any(directory.iterdir()) and not (directory / replaces).is_file():
-        raise ValueError(f"{directory} is a directory of other files (it has no {replaces}). Choose another place.")
+    others = sorted(path.name for path in directory.iterdir() if path.name not in files) if directory.exists() else []
+    if others:
+        raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another place.")
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     aside = draft.with_name(f"{draft.name}-old")

@@ -34,9 +34,7 @@ def encode_word(word: Word, max_chars: int) -> list[int]:
     """
     if isinstance(word, Mark):
         return [BEGIN_WORD, word, END_WORD]
-    room = max_chars - 2
-    # A character has at least one byte, so a word of a million characters is never encoded whole.
-    return [BEGIN_WORD, *word[:room].encode("utf8", "ignore")[:room], END_WORD]
+    return [BEGIN_WORD, *word.encode("utf8", "ignore")[: max_chars - 2], END_WORD]
 
 
 def pad_spellings(spellings: Sequence[list[int]], length: int) -> NDArray[numpy.int64]:

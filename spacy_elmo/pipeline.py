@@ -3,9 +3,8 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
@@ -16,16 +15,21 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
 from .architectures import build_elmo_v1
-from .layers.listener import ElmoListener, Link, forward_tok2vec_listener
+from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener
 from .layers.mix import initialize_mix
-from .models import find_weights
 from .similarity import set_similarity_hooks
+
+if TYPE_CHECKING:
+    from .bilm.model import BiLM
 
 Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
 
 # Batches of this many `max_batch_items` are read ahead: sentences of like length find each other, and memory is bounded
 # however long the docs are.
 READ_AHEAD = 4
+
+# Whose layers a doc has, among its user data: there may be two `elmo` in a pipeline.
+WRITTEN_BY = "elmo_layers_written_by"
 
 if not Doc.has_extension("elmo_layers"):
     Doc.set_extension("elmo_layers", default=None)
@@ -87,7 +91,7 @@ def make_elmo(
 class Elmo(Tok2Vec):
     """Runs a biLM once for each sentence, writes its mixed layers to `Doc.tensor`, and feeds all who listen.
 
-    A tok2vec in all that spaCy does with one: listeners, freezing, sourcing, `replace_listeners`, packaging.
+    A tok2vec in what spaCy does with one: listeners, freezing, sourcing, `replace_listeners`, packaging.
     """
 
     def __init__(
@@ -100,19 +104,22 @@ class Elmo(Tok2Vec):
         name (str): The component's name.
         keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`.
         """
+        if [layer.name for layer in model.layers[:1]] != ["elmo_encoder"]:
+            raise ValueError(f"The model of '{name}' must be built by spacy_elmo.Elmo.v1, got {model.name!r}.")
         super().__init__(vocab, model, name)
         self.keep_layers = keep_layers
         self.encoder, self.mix = model.layers
 
-    @property
-    def width(self) -> int | None:
-        """RETURNS (int | None): The width of the vectors; None while there are no weights to tell it."""
-        sizes = self._sizes()
-        return sizes[1] if sizes else None
+    def load(self) -> "BiLM":
+        """Read the weights now, if that has not happened. Everything that needs them calls this by itself.
 
-    def load(self) -> None:
-        """Read the weights now, if that has not happened. Everything that needs them calls this by itself."""
-        self.model.initialize()
+        RETURNS (BiLM): The language model.
+        """
+        from .layers.encoder import get_bilm
+
+        bilm = get_bilm(self.encoder)
+        initialize_mix(self.mix, bilm.config.depth + 1, only_if_new=True)
+        return bilm
 
     def predict(self, docs: Iterable[Doc]) -> Outputs:
         """Apply the biLM and the mix to docs, without modifying them.
@@ -131,10 +138,11 @@ class Elmo(Tok2Vec):
         outputs (tuple): What `predict` returned for them.
         """
         to_numpy: Callable[[FloatsXd], Any] = self.model.ops.to_numpy
-        keep_layers = self.keep_layers or any(isinstance(listener, ElmoListener) for listener in self.listeners)
+        keep_layers = self.keep_layers or self.listeners
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
             doc.tensor = to_numpy(vectors_TW)
             doc._.elmo_layers = to_numpy(layers_LTW) if keep_layers else None
+            doc.user_data[WRITTEN_BY] = self.name
             set_similarity_hooks(doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -145,7 +153,7 @@ class Elmo(Tok2Vec):
         YIELDS (Doc): The docs, in order.
         """
         error_handler = self.get_error_handler()
-        for docs in _batch_docs(stream, batch_size, READ_AHEAD * self.encoder.attrs["max_batch_items"]):
+        for docs in _batch_docs(stream, batch_size, READ_AHEAD * self.encoder.attrs["settings"].max_batch_items):
             try:
                 self.set_annotations(docs, self.predict(docs))
                 yield from docs
@@ -190,24 +198,26 @@ class Elmo(Tok2Vec):
             receive_layers(backprop_mix(d_vectors))
             return []
 
-        batch_id = Tok2VecListener.get_batch_id(docs)
         for listener in self.listeners:
             if isinstance(listener, ElmoListener):
-                listener.receive(batch_id, layers, receive_layers)
+                listener.receive(batch_id(docs), layers, receive_layers)
             else:
-                listener.receive(batch_id, vectors, receive_vectors)
+                listener.receive(batch_id(docs), vectors, receive_vectors)
         return losses
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Get ready for training: read the weights.
+        """Get ready for training: read the weights, and start from the mean of the layers.
 
         get_examples (Callable): Returns examples; checked, but not used.
         nlp (Language | None): The pipeline.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
-        next(islice(get_examples(), 1), None)
-        self.load()
-        others = [name for name, pipe in nlp.pipeline if isinstance(pipe, Tok2Vec) and pipe is not self] if nlp else []
+        self.model.initialize()
+        if nlp is None:
+            return
+        for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]:
+            self.find_listeners(nlp.get_pipe(name))  # those of "*", now that the width is known
+        others = [name for name, pipe in nlp.pipeline if isinstance(pipe, Tok2Vec) and pipe is not self]
         if others and any(listener.upstream_name == "*" for listener in self.listeners):
             warnings.warn(
                 f"Listeners with upstream = '*' in {self.listening_components} listen to both '{self.name}' and {others}. "
@@ -216,50 +226,74 @@ class Elmo(Tok2Vec):
             )
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
-        """Connect a listener, whose width must be that of the biLM; an `ElmoListener` takes it over.
+        """Connect a listener.
 
-        listener (Tok2VecListener): The listener.
+        listener (Tok2VecListener): The listener. One whose upstream is "*" is connected only if its width fits: "*" may
+            mean another component, and is not worth reading weights for.
         component_name (str): The component that it belongs to.
         """
-        sizes = self._sizes()
-        expected = listener.maybe_get_dim("nO")
-        if sizes and expected not in (None, sizes[1]):
-            problem = (
-                f"A listener in '{component_name}' expects vectors of width {expected}, but those of '{self.name}' have "
-                f"width {sizes[1]}."
-            )
-            if listener.upstream_name == "*":
-                warnings.warn(f"{problem} Its upstream is '*': it is taken to mean another component.", stacklevel=2)
-                return
-            raise ValueError(
-                f"{problem} Set width = {sizes[1]}, or use spacy_elmo.ElmoListener.v1, which finds it out by itself."
-            )
-        super().add_listener(listener, component_name)
-        if not isinstance(listener, ElmoListener):
-            listener.replace_callbacks(partial(forward_tok2vec_listener, Link(self)))
+        if listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
             return
-        listener.link = Link(self)
-        if sizes:
-            initialize_mix(listener.layers[0], sizes[0])
-            listener.set_dim("nO", sizes[1])
+        super().add_listener(listener, component_name)
+        if isinstance(listener, ElmoListener):
+            listener.link = Link(self)
+        else:
+            listener.replace_callbacks(
+                partial(forward_tok2vec_listener, link=Link(self)), init=self._check_at_initialize
+            )
+
+    def initialize_listener(self, listener: ElmoListener) -> None:
+        """Give a listener the width of the biLM, and a mix of as many layers.
+
+        listener (ElmoListener): The listener.
+        """
+        config = self.load().config
+        initialize_mix(listener.layers[0], config.depth + 1)
+        self.check_listener(listener)
+        listener.set_dim("nO", config.width)
+
+    def check_listener(self, listener: Tok2VecListener) -> None:
+        """Refuse a listener of another width, or one that mixes another number of layers.
+
+        listener (Tok2VecListener): The listener.
+        """
+        config = self.load().config
+        expected = listener.maybe_get_dim("nO")
+        n_layers = next((len(node.get_param("w")) for node in listener.walk() if node.has_param("w")), config.depth + 1)
+        if expected not in (None, config.width) or n_layers != config.depth + 1:
+            raise ValueError(
+                f"A listener of '{self.name}' expects {n_layers} layers of width {expected}, but the weights of "
+                f"'{self.name}' have {config.depth + 1} of width {config.width}. If the listener is a "
+                f"spacy.Tok2VecListener.v1, set its width to {config.width}; if it was trained before, use the weights "
+                f"that it was trained with."
+            )
 
     def provide_layers(self, docs: list[Doc]) -> list[Floats3d]:
-        """Give a listener the layers of docs, computing those that are missing.
+        """Give a listener the layers of docs, computing those that are missing or another component's.
 
         docs (list[Doc]): The docs.
         RETURNS (list[Floats3d]): For each doc its layers_LTW.
         """
-        self._annotate([doc for doc in docs if doc._.elmo_layers is None or doc._.elmo_layers.shape[1] != len(doc)])
+        missing = [
+            doc
+            for doc in docs
+            if doc.user_data.get(WRITTEN_BY) != self.name
+            or doc._.elmo_layers is None
+            or doc._.elmo_layers.shape[1] != len(doc)
+        ]
+        if missing:
+            self.set_annotations(missing, self.predict(missing))
         return [self.model.ops.asarray3f(doc._.elmo_layers) for doc in docs]
 
     def provide_vectors(self, docs: list[Doc]) -> list[Floats2d]:
-        """Give a listener the vectors of docs, computing those that are missing.
+        """Give a listener the vectors of docs. They are mixed anew, since any tok2vec may have written to Doc.tensor.
 
         docs (list[Doc]): The docs.
         RETURNS (list[Floats2d]): For each doc its vectors_TW.
         """
-        self._annotate([doc for doc in docs if doc.tensor.shape != (len(doc), self.width)])
-        return [self.model.ops.asarray2f(cast(Floats2d, doc.tensor)) for doc in docs]
+        self.load()
+        vectors: list[Floats2d] = self.mix.predict(self.provide_layers(docs))
+        return vectors
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component, weights and all.
@@ -280,21 +314,12 @@ class Elmo(Tok2Vec):
         self.load()
         super().to_disk(path, exclude=exclude)
 
-    def _annotate(self, docs: list[Doc]) -> None:
-        if docs:
-            self.set_annotations(docs, self.predict(docs))
+    def _loaded_width(self) -> int | None:
+        bilm = self.encoder.shims[0]._model
+        return bilm.config.width if bilm is not None else None
 
-    def _sizes(self) -> tuple[int, int] | None:
-        """Number of layers and width, from the loaded weights or from the config beside those that are not."""
-        if self.encoder.has_dim("nO"):
-            return self.encoder.get_dim("nL"), self.encoder.get_dim("nO")
-        from .bilm.weights import load_config
-
-        try:
-            config = load_config(find_weights(self.encoder.attrs["weights"]))
-        except ValueError:  # a saved pipeline before its own weights are read; whoever needs others will see the error
-            return None
-        return config.depth + 1, config.width
+    def _check_at_initialize(self, listener: Tok2VecListener, X: Any = None, Y: Any = None) -> None:
+        self.check_listener(listener)
 
 
 def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:

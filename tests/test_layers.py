@@ -130,7 +130,7 @@ def test_fixed_mix(layers: Any, weights: list[float]) -> None:
 )
 def test_fixed_mix_that_does_not_fit(layers: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        initialize_mix(fixed_mix(layers, gamma=1.0), 3)
+        fixed_mix(layers, gamma=1.0).predict(make_layers(1))
 
 
 def test_layer_norm_normalizes_each_vector_alone() -> None:

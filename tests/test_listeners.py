@@ -1,5 +1,7 @@
 """Components that listen to `elmo`: training, freezing, sourcing, replacing, saving."""
 
+import pickle
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -118,7 +120,9 @@ def test_only_own_listeners_leave_the_component_s_mix_alone(weights: str) -> Non
 
 
 def test_listener_infers_width_and_depth(weights: str) -> None:
-    listener = listener_of(make_nlp(weights, OWN), "ner")
+    nlp = make_nlp(weights, OWN)
+    nlp.initialize(lambda: make_examples(nlp))
+    listener = listener_of(nlp, "ner")
     assert isinstance(listener, ElmoListener)
     assert listener.get_dim("nO") == 12
     assert mix_weights(listener).shape == (3,)
@@ -139,11 +143,73 @@ def test_ner_learns_with_empty_docs_frozen_or_not(
 
 
 @pytest.mark.parametrize("listener", [STOCK, OWN])
+def test_unfrozen_bilm_learns_beside_empty_docs(weights: str, listener: dict[str, Any]) -> None:
+    nlp = make_nlp(weights, listener, frozen=False)
+    examples = make_examples(nlp, with_empty=True)
+    examples.insert(1, Example.from_dict(nlp.make_doc("  \n "), {}))
+    update(nlp, 100, examples)
+    assert entities(nlp) == LEARNED
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_initialize_starts_anew(weights: str, frozen: bool) -> None:
+    nlp = make_nlp(weights, OWN, STOCK, frozen=frozen)
+    update(nlp, 5)
+    bilm = nlp.get_pipe("elmo").load()
+    assert numpy.abs(mix_weights(listener_of(nlp, "ner"))).max() > 0
+    nlp.initialize(lambda: make_examples(nlp))
+    assert_array_equal(mix_weights(listener_of(nlp, "ner")), 0)
+    assert_array_equal(mix_weights(nlp.get_pipe("elmo").model), 0)
+    weight = nlp.get_pipe("elmo").load().char_cnn.embedding.weight
+    assert_array_equal(weight.detach(), random_bilm(1).char_cnn.embedding.weight.detach())
+    assert (weight is bilm.char_cnn.embedding.weight) == frozen
+
+
+def test_batches_do_not_outlive_their_step(weights: str) -> None:
+    nlp = make_nlp(weights, OWN, STOCK)
+    update(nlp, 1)
+    for name in ("ner", "tagger"):
+        assert listener_of(nlp, name)._outputs is None
+    pickle.dumps(nlp.get_pipe("ner"))
+    nlp.get_pipe("elmo").update(make_examples(nlp))
+    reordered = [example.predicted for example in reversed(make_examples(nlp))]
+    expected = listener_of(nlp, "tagger").predict(reordered)
+    for one, other in zip(listener_of(nlp, "tagger").begin_update(reordered)[0], expected, strict=True):
+        assert_allclose(one, other, atol=1e-6)
+
+
+def test_two_elmos_do_not_mix_up_their_listeners(weights: str, tmp_path: Path) -> None:
+    save_weights(random_bilm(7), tmp_path / "second")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": weights})
+    nlp.add_pipe("elmo", "second", config={"weights": str(tmp_path / "second")})
+    nlp.add_pipe("tok2vec", config={"model": {"width": 12}})
+    nlp.add_pipe("tagger", config={"model": {**TAGGER, "tok2vec": STOCK}})
+    nlp.initialize(lambda: make_examples(nlp))
+    doc = nlp("Ada wrote it")
+    alone = spacy.blank("en")
+    alone.add_pipe("elmo", config={"weights": weights})
+    (vectors,) = listener_of(nlp, "tagger").predict([doc])
+    assert_allclose(vectors, alone("Ada wrote it").tensor, atol=1e-6)
+
+
+def test_private_elmo(weights: str, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    private = {"@architectures": "spacy_elmo.Elmo.v1", "weights": weights, "gamma": 5.0}
+    nlp.add_pipe("ner", config={"model": {**NER, "tok2vec": private}})
+    nlp.get_pipe("ner").model.to_bytes()  # not even initialized
+    update(nlp, 60)
+    nlp.to_disk(tmp_path / "pipe")
+    assert entities(spacy.load(tmp_path / "pipe")) == LEARNED
+
+
+@pytest.mark.parametrize("listener", [STOCK, OWN])
 def test_batch_of_empty_docs(weights: str, listener: dict[str, Any]) -> None:
     nlp = make_nlp(weights, listener, listener)
     empty = [Example.from_dict(nlp.make_doc(""), {}) for _ in range(3)]
-    update(nlp, 1, empty)
-    assert [len(doc) for doc in nlp.pipe(["", ""])] == [0, 0]
+    losses = update(nlp, 1, empty)
+    assert losses["elmo"] == 0.0
+    assert [doc.tensor.shape for doc in nlp.pipe(["", ""])] == [(0, 12), (0, 12)]
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"exclude": ["elmo"]}])
@@ -181,7 +247,6 @@ def test_bilm_runs_once_a_batch(weights: str, kwargs: dict[str, Any], monkeypatc
             },
         ),
         ("tagger", TAGGER),
-        ("senter", TAGGER),
     ],
 )
 @pytest.mark.parametrize("listener", [STOCK, OWN])
@@ -272,6 +337,17 @@ def test_replaced_listener_predicts_the_same(trained: Language, name: str, tmp_p
             assert [token.tag_ for token in loaded(text)] == [token.tag_ for token in trained(text)]
 
 
+def test_saved_pipeline_does_not_look_at_where_its_weights_were(trained: Language, tmp_path: Path) -> None:
+    trained.to_disk(tmp_path / "pipe")
+    config = Config().from_disk(tmp_path / "pipe" / "config.cfg", interpolate=False)
+    config["components"]["elmo"]["weights"] = str(tmp_path / "weights")
+    config.to_disk(tmp_path / "pipe" / "config.cfg")
+    save_weights(random_bilm(5, depth=1, projection=5), tmp_path / "weights")  # another model is there now
+    same_entities(spacy.load(tmp_path / "pipe"), trained)
+    shutil.rmtree(tmp_path / "weights")
+    same_entities(spacy.load(tmp_path / "pipe"), trained)
+
+
 def test_replaced_listener_of_an_elmo_that_was_not_used(weights: str) -> None:
     nlp = make_nlp(weights, OWN)
     nlp.replace_listeners("elmo", "ner", ["model.tok2vec"])
@@ -315,14 +391,33 @@ def test_docs_that_were_retokenized(trained: Language) -> None:
 
 @pytest.mark.parametrize("width", [96, 6])
 def test_width_mismatch(weights: str, width: int) -> None:
-    with pytest.raises(ValueError, match=f"'ner' expects vectors of width {width}, but those of 'elmo' have width 12"):
-        make_nlp(weights, {**STOCK, "width": width})
+    nlp = make_nlp(weights, {**STOCK, "width": width})
+    with pytest.raises(ValueError, match=f"expects 3 layers of width {width}, but .* 'elmo' have 3 of width 12"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize("sizes", [{"depth": 1}, {"projection": 5}])
+def test_trained_listener_on_other_weights(trained: Language, sizes: dict[str, int], tmp_path: Path) -> None:
+    save_weights(random_bilm(**sizes), tmp_path / "other")
+    nlp = spacy.blank("en", vocab=trained.vocab)
+    nlp.add_pipe("elmo", config={"weights": str(tmp_path / "other")})
+    nlp.add_pipe("ner", source=trained)
+    with pytest.raises(ValueError, match=r"expects 3 layers of width 12, but the weights of 'elmo' have \d of width 1"):
+        nlp("Ada wrote it")
 
 
 def test_wildcard_listener_of_another_width_is_another_s(weights: str) -> None:
-    with pytest.warns(UserWarning, match="taken to mean another component"):
-        nlp = make_nlp(weights, {**STOCK, "width": 96, "upstream": "*"})
+    nlp = make_nlp(weights, {**STOCK, "width": 96, "upstream": "*"})
+    nlp.get_pipe("elmo").load()
+    nlp._link_components()
     assert nlp.get_pipe("elmo").listening_components == []
+
+
+def test_wildcard_listener_of_the_same_width(weights: str) -> None:
+    nlp = make_nlp(weights, {**STOCK, "upstream": "*"})
+    update(nlp, 60)
+    assert entities(nlp) == LEARNED
+    assert nlp.get_pipe("elmo").listening_components == ["ner"]
 
 
 def test_two_embedders_and_a_wildcard(weights: str) -> None:

@@ -4,12 +4,15 @@ import multiprocessing
 import pickle
 import shutil
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 import spacy
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -186,7 +189,7 @@ def test_vectors_do_not_depend_on_company_order_or_calls_before(
     own_nlp: Language, docs: list[list[str]], order: Any, max_batch_items: int
 ) -> None:
     nlp, elmo = own_nlp, own_nlp.get_pipe("elmo")
-    elmo.encoder.attrs["max_batch_items"] = max_batch_items
+    elmo.encoder.attrs["settings"] = replace(elmo.encoder.attrs["settings"], max_batch_items=max_batch_items)
     alone = [elmo(Doc(nlp.vocab, words=words))._.elmo_layers for words in docs]
     indices = list(range(len(docs)))
     order.shuffle(indices)
@@ -242,6 +245,49 @@ def test_weights_of_another_size_can_be_deserialized(nlp: Language, tmp_path: Pa
     save_weights(random_bilm(3, projection=5, depth=1), tmp_path / "narrow")
     fresh = make_nlp(str(tmp_path / "narrow"))
     assert_array_equal(fresh.from_bytes(nlp.to_bytes())(TEXT).tensor, nlp(TEXT).tensor)
+
+
+def test_other_sizes_into_a_component_that_has_run(nlp: Language, tmp_path: Path) -> None:
+    save_weights(random_bilm(3, projection=5, depth=1), tmp_path / "narrow")
+    used = make_nlp(str(tmp_path / "narrow"))
+    assert used(TEXT).tensor.shape == (7, 10)
+    used.get_pipe("elmo").from_bytes(nlp.get_pipe("elmo").to_bytes())
+    assert_array_equal(used(TEXT).tensor, nlp(TEXT).tensor)
+
+
+def test_loaded_pipeline_goes_by_its_config(weights: str, nlp: Language, tmp_path: Path) -> None:
+    nlp.to_disk(tmp_path / "pipe")
+    changes = {"frozen": False, "max_batch_items": 7, "initial_state": "zero", "window": 50, "overlap": 5}
+    loaded = spacy.load(tmp_path / "pipe", config={"components": {"elmo": changes}})
+    settings = loaded.get_pipe("elmo").encoder.attrs["settings"]
+    assert {name: getattr(settings, name) for name in changes} == changes
+    assert all(parameter.requires_grad for parameter in loaded.get_pipe("elmo").load().parameters())
+    assert weights.encode() not in (tmp_path / "pipe" / "elmo" / "model").read_bytes()
+
+
+def test_first_use_in_inference_mode(weights: str, nlp: Language) -> None:
+    fresh = make_nlp(weights)
+    with torch.inference_mode():
+        assert_array_equal(fresh(TEXT).tensor, nlp(TEXT).tensor)
+    assert_allclose(fresh("Other words").tensor, nlp("Other words").tensor, atol=1e-6)
+
+
+def test_model_that_is_no_elmo() -> None:
+    with pytest.raises(ValueError, match="must be built by spacy_elmo.Elmo.v1"):
+        spacy.blank("en").add_pipe("elmo", config={"model": {"@architectures": "spacy.HashEmbedCNN.v2", **HASH_EMBED}})
+
+
+HASH_EMBED: dict[str, Any] = {"width": 8, "depth": 1, "embed_size": 10, "window_size": 1, "maxout_pieces": 2}
+HASH_EMBED |= {"subword_features": False, "pretrained_vectors": None}
+
+
+def test_threads(weights: str, nlp: Language) -> None:
+    texts = [f"{TEXT} Number {i} of them ." for i in range(40)]
+    fresh = make_nlp(weights)
+    with ThreadPoolExecutor(4) as pool:
+        docs = list(pool.map(fresh, texts))
+    for text, doc in zip(texts, docs, strict=True):
+        assert_allclose(doc.tensor, nlp(text).tensor, atol=1e-5)
 
 
 def test_pickled_component(nlp: Language) -> None:
@@ -307,6 +353,7 @@ def test_errors_at_first_use(weights: str, config: dict[str, Any], message: str)
     [
         ({"max_batch_items": 0}, "max_batch_items must be 1 or more, got 0"),
         ({"window": 10, "overlap": 5}, "window = 10 and overlap = 5"),
+        ({"overlap": -1}, "overlap must be 0 or more, got -1"),
         ({"initial_state": "warm"}, "initial_state"),
         ({"wieghts": "x"}, "wieghts"),
     ],
@@ -326,7 +373,7 @@ def test_frozen_setting(weights: str) -> None:
         assert all(parameter.requires_grad is not frozen for parameter in parameters)
 
 
-def test_copied_pipes_share_nothing_they_should_not(nlp: Language) -> None:
+def test_select_pipes(nlp: Language) -> None:
     doc = nlp(TEXT)
     with nlp.select_pipes(disable=["elmo"]):
         assert nlp(TEXT).tensor.size == 0

@@ -34,7 +34,7 @@ def test_find_initial_state_needs_a_sentence() -> None:
 
 def test_find_initial_state_of_one_sentence_is_the_state_after_it() -> None:
     bilm = random_bilm()
-    assert find_initial_state(bilm, [["a", "duck"]]) == 1
+    assert find_initial_state(bilm, [["a", "duck"]]) == (1, False)
     hidden, cell = stored_state(bilm)
     with torch.no_grad():
         _, state = run_batch(bilm, [["a", "duck"]], bilm.start(1, "zero"))
@@ -58,7 +58,7 @@ def test_find_initial_state_averages_after_the_burn_in(monkeypatch: pytest.Monke
                 _, state = run_batch(bilm, [sentence], state)
                 if i >= BURN_IN:
                     states.append(state)
-    assert find_initial_state(bilm, text) == len(text)
+    assert find_initial_state(bilm, text)[0] == len(text)
     hidden, cell = stored_state(bilm)
     assert_allclose(hidden.numpy(), torch.cat([state.hidden for state in states], 2).mean(2).numpy(), atol=1e-6)
     assert_allclose(cell.numpy(), torch.cat([state.cell for state in states], 2).mean(2).numpy(), atol=1e-6)
@@ -77,10 +77,11 @@ def test_find_initial_state_is_the_same_each_time_and_forgets_the_last() -> None
 
 def test_find_initial_state_stops_when_it_has_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(3_000)
-    n_read = find_initial_state(random_bilm(), text)
+    n_read, settled = find_initial_state(random_bilm(), text)
+    assert settled
     assert STREAMS * (BURN_IN + 1) < n_read < len(text) // 2
     monkeypatch.setattr(warm_up, "TOLERANCE", 0.001)
-    assert n_read < find_initial_state(random_bilm(), text)
+    assert n_read < find_initial_state(random_bilm(), text)[0]
 
 
 def test_find_initial_state_depends_little_on_the_half_of_a_text() -> None:

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from .config import BiLMConfig
 
-# Tokens whose gates are computed in one product. The gates of a token of the original model take 128 kB, so this
-# bounds the memory of a batch; more rows do not make the product faster.
+# Tokens whose gates are computed in one product, but in the first layer, which does it for all word types of a batch at
+# once. At the original size the gates of a token take 128 kB; more rows do not make the product faster.
 BLOCK_ROWS = 512
 
 

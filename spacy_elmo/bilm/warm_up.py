@@ -13,7 +13,7 @@ BURN_IN = 4  # sentences of each stream that are read before the state counts: u
 TOLERANCE = 0.01  # the average state has settled when one more sentence moves it by less than this share of its size
 
 
-def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> int:
+def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> tuple[int, bool]:
     """Run sentences with the state carried over from each to the next, as published models were trained, and store the
     average of the states between sentences.
 
@@ -21,7 +21,7 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> int:
 
     bilm (BiLM): The model, whose initial state is replaced.
     sentences (Sequence[Sequence[str]]): The sentences' words, in the order of the text.
-    RETURNS (int): How many sentences were read.
+    RETURNS (tuple): How many sentences were read, and whether the state had settled then.
     """
     if not sentences:
         raise ValueError("There is no sentence in the text to find an initial state from.")
@@ -30,6 +30,7 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> int:
     burn_in = min(BURN_IN, n_rounds - 1)
     state = bilm.start(n_streams, "zero")
     average: State | None = None
+    settled = False
     with torch.no_grad():
         for i in range(n_rounds):
             # Each stream is one stretch of the text, so that what follows in it followed there.
@@ -46,10 +47,11 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> int:
             change = max(_distance(old, new) for old, new in zip(average, moved, strict=True))
             average = moved
             if change < TOLERANCE:
+                settled = True
                 break
     assert average is not None  # there is at least one round after the burn-in
     bilm.initial_hidden, bilm.initial_cell = average
-    return (i + 1) * n_streams
+    return (i + 1) * n_streams, settled
 
 
 def _distance(old: torch.Tensor, new: torch.Tensor) -> float:

@@ -24,9 +24,9 @@ def save_weights(bilm: BiLM, directory: Path) -> None:
     """Write a weights directory, all of it or nothing.
 
     bilm (BiLM): The model.
-    directory (Path): The directory; one that is there is replaced only if it holds weights.
+    directory (Path): The directory; one that is there is replaced only if it holds weights and nothing else.
     """
-    with write_directory(directory, replaces=CONFIG) as draft:
+    with write_directory(directory, files={CONFIG, TENSORS}) as draft:
         (draft / CONFIG).write_text(json.dumps(bilm.config.to_dict(), indent=2) + "\n", encoding="utf8")
         # Not save_file, which makes files that only their owner can read.
         (draft / TENSORS).write_bytes(format_tensors(_tensors(bilm)))
@@ -99,7 +99,10 @@ def check_finite(bilm: BiLM, where: Path | str) -> None:
     """
     broken = [name for name, tensor in bilm.state_dict().items() if not torch.isfinite(tensor).all()]
     if broken:
-        raise ValueError(f"The weights in {where} have values that are infinite or not a number, in {broken}.")
+        raise ValueError(
+            f"The weights in {where} have values that are infinite or not a number, in {broken}. "
+            f"Whatever made them went wrong: take an earlier state of them."
+        )
 
 
 def _tensors(bilm: BiLM) -> dict[str, Tensor]:
@@ -147,7 +150,10 @@ def _expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
 
 def _explain_missing(directory: Path) -> str:
     if not directory.exists():
-        return f"There is no weights directory at {directory}."
+        return (
+            f"There is no weights directory at {directory} (seen from {Path.cwd()}). Give one that "
+            f"`python -m spacy elmo convert` wrote."
+        )
     if not directory.is_dir():
         return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."
     message = f"The directory {directory} has no {CONFIG}, so it is not a weights directory."

@@ -19,7 +19,7 @@ class Form(str, Enum):
 def convert_cli(
     paths: list[Path] = Arg(
         ...,
-        metavar="(OPTIONS.json WEIGHTS.hdf5 | WEIGHTS_DIR) OUT",
+        metavar="SOURCE... OUT",
         help="What to convert (the two files of a published model, or a weights directory), then where to write",
     ),
     to: Form = Opt(Form.spacy_elmo, "--to", "-t", help="The form to write"),
@@ -48,10 +48,10 @@ def convert_cli(
     stored, and every sentence starts from there.
     """
     if len(paths) not in (2, 3):
-        msg.fail("Expected two or three paths", "See: python -m spacy elmo convert --help", exits=1)
+        msg.fail(f"Expected two or three paths, got {len(paths)}", "See: python -m spacy elmo convert --help", exits=1)
     *source, target = paths
     try:
-        bilm = convert(source, target, to=to.value, warm_up=warm_up)
+        bilm, settled = convert(source, target, to=to.value, warm_up=warm_up)
     except (ValueError, ImportError, OSError) as error:
         msg.fail("Could not convert the weights", str(error), exits=1)
     n_parameters = sum(parameter.numel() for parameter in bilm.parameters())
@@ -60,29 +60,34 @@ def convert_cli(
         f"{n_parameters:,} parameters, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
         f"initial state {'stored' if bilm.initial_hidden is not None else 'zero'}",
     )
+    if not settled:
+        msg.warn(
+            "The text was over before the initial state had settled: it was stored as it was. A longer text is better"
+        )
     if to is Form.bilm_tf and bilm.initial_hidden is not None:
         msg.warn("The form of bilm-tf has no place for the initial state: it was left out")
 
 
-def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None = None) -> "BiLM":
+def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None = None) -> tuple["BiLM", bool]:
     """Convert weights.
 
     source (list[Path]): The options and the weights of a published model, or one weights directory.
     target (Path): The directory to write.
     to (str): The form to write: "spacy-elmo" or "bilm-tf".
     warm_up (Path | None): A text to find an initial state from, one tokenized sentence a line.
-    RETURNS (BiLM): The model.
+    RETURNS (tuple): The model, and whether its initial state has settled, if one was to be found.
     """
     from ..bilm.warm_up import find_initial_state
     from ..bilm.weights import load_weights, save_weights
     from ..formats.bilm_tf import read_bilm_tf, write_bilm_tf
 
     bilm = load_weights(source[0]) if len(source) == 1 else read_bilm_tf(*source)
+    settled = True
     if warm_up is not None:
         lines = warm_up.read_text(encoding="utf8").splitlines()
-        find_initial_state(bilm, [line.split() for line in lines if line.strip()])
+        _, settled = find_initial_state(bilm, [line.split() for line in lines if line.strip()])
     if to == "bilm-tf":
         write_bilm_tf(bilm, target)
     else:
         save_weights(bilm, target)
-    return bilm
+    return bilm, settled

@@ -47,7 +47,7 @@ def write_bilm_tf(bilm: BiLM, directory: Path) -> None:
     bilm (BiLM): The model.
     directory (Path): Where options.json and weights.hdf5 go.
     """
-    with write_directory(directory, replaces=OPTIONS) as draft:
+    with write_directory(directory, files={OPTIONS, WEIGHTS}) as draft:
         (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
         with _open_hdf5(draft / WEIGHTS, "w") as file:
             for key, view in published_views(bilm).items():
@@ -165,7 +165,7 @@ def _check_keys(views: dict[str, Tensor], found: dict[str, Any], options_path: P
         )
     odd = {key: str(found[key].dtype) for key in views if found[key].dtype.kind != "f"}
     if odd:
-        raise ValueError(f"The weights in {weights_path} are to be floating-point numbers, but there are {odd}.")
+        raise ValueError(f"The weights in {weights_path} must be floating-point numbers, but found {odd}.")
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Dropout at a rate of its own."""
 
 from collections.abc import Callable
+from functools import partial
 
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -19,11 +20,12 @@ def dropout(rate: float) -> Model[InT, OutT]:
     """
     if not 0 <= rate < 1:
         raise ValueError(f"dropout must be from 0 to below 1, got {rate}.")
-    return Model("elmo_dropout", forward, attrs={"rate": rate})
+    return Model("elmo_dropout", partial(forward, rate=rate))
 
 
-def forward(model: Model[InT, OutT], vectors: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    rate = model.attrs["rate"]
+def forward(
+    model: Model[InT, OutT], vectors: InT, is_train: bool, *, rate: float
+) -> tuple[OutT, Callable[[OutT], InT]]:
     if not is_train or rate == 0:
         return vectors, lambda d_vectors: d_vectors
     masks = [model.ops.get_dropout_mask(vectors_TO.shape, rate) for vectors_TO in vectors]

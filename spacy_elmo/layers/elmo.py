@@ -35,11 +35,14 @@ def elmo(
     return model
 
 
-def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -> None:
+def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None, *, only_if_new: bool = False) -> None:
+    """Read the weights and start from the mean of the layers; with `only_if_new`, keep what was learned."""
+    from .encoder import get_bilm
+
     encoder, mix = model.layers
-    encoder.initialize()
-    initialize_mix(mix, encoder.get_dim("nL"))
-    model.set_dim("nO", encoder.get_dim("nO"))
+    config = get_bilm(encoder, reread=not only_if_new).config
+    initialize_mix(mix, config.depth + 1, only_if_new=only_if_new)
+    model.set_dim("nO", config.width)
 
 
 def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, component: Tok2Vec) -> Model[InT, OutT]:
@@ -52,7 +55,7 @@ def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, compone
     """
     if isinstance(listener, ElmoListener):
         model = elmo(model.layers[0], listener.layers[0], settings={})
-    model.initialize()
+    init(model, only_if_new=True)
     return model
 
 

@@ -15,7 +15,9 @@ OutT = list[Floats2d]  # for each doc: (nT, nO)
 class Upstream(Protocol):
     """What a listener asks of the component that it listens to."""
 
-    name: str
+    def initialize_listener(self, listener: "ElmoListener") -> None: ...
+
+    def check_listener(self, listener: Tok2VecListener) -> None: ...
 
     def provide_layers(self, docs: list[Doc]) -> list[Floats3d]: ...
 
@@ -56,25 +58,27 @@ class ElmoListener(Tok2VecListener):
 
 
 def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> None:
-    _upstream(model)
+    _upstream(model).initialize_listener(model)
 
 
 def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    received = is_train and has_received(model, docs)
-    layers = model._outputs if received else _upstream(model).provide_layers(docs)
+    upstream = _upstream(model)
+    upstream.check_listener(model)
+    received = is_train and take_batch(model, docs)
+    layers, send = received or (upstream.provide_layers(docs), None)
     vectors, backprop_mix = model.layers[0](layers, is_train)
 
     def backprop(d_vectors: OutT) -> InT:
         d_layers = backprop_mix(d_vectors)
-        if received:
-            model._backprop(d_layers)
+        if send is not None:
+            send(d_layers)
         return []
 
     return vectors, backprop
 
 
 def forward_tok2vec_listener(
-    link: Link, model: Tok2VecListener, docs: InT, is_train: bool
+    model: Tok2VecListener, docs: InT, is_train: bool, *, link: Link
 ) -> tuple[OutT, Callable[[OutT], Any]]:
     """What a stock `spacy.Tok2VecListener.v1` does when it listens to `elmo`.
 
@@ -83,15 +87,30 @@ def forward_tok2vec_listener(
 
     link (Link): The upstream.
     """
-    if is_train and has_received(model, docs):
-        received: tuple[Any, Any] = (model._outputs, model._backprop)
-        return received
-    return link.upstream.provide_vectors(docs), lambda d_vectors: []
+    link.upstream.check_listener(model)
+    received = is_train and take_batch(model, docs)
+    return received or (link.upstream.provide_vectors(docs), lambda d_vectors: [])
 
 
-def has_received(listener: Tok2VecListener, docs: InT) -> bool:
-    """Tell whether the upstream was updated with the same docs, or is frozen and was not."""
-    return listener._batch_id is not None and listener._batch_id == listener.get_batch_id(docs)
+def take_batch(listener: Tok2VecListener, docs: InT) -> tuple[Any, Callable[[Any], Any]] | None:
+    """Take what the upstream has sent for just these docs; nothing if it is frozen and has sent none.
+
+    What is taken is gone, so that neither a batch nor its gradients outlive their step.
+
+    listener (Tok2VecListener): The listener.
+    docs (list[Doc]): The docs.
+    RETURNS (tuple | None): The outputs, and where to send their gradients.
+    """
+    if listener._batch_id is None or listener._batch_id != batch_id(docs):
+        return None
+    received: tuple[Any, Any] = (listener._outputs, listener._backprop)
+    listener.receive(None, None, None)  # type: ignore[arg-type]
+    return received
+
+
+def batch_id(docs: InT) -> int:
+    """RETURNS (int): A number that tells batches apart by their words, and the order of them."""
+    return hash(tuple(tuple(token.orth for token in doc) for doc in docs))
 
 
 def _upstream(model: ElmoListener) -> Upstream:

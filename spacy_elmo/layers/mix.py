@@ -8,7 +8,7 @@ from thinc.types import Floats2d, Floats3d
 from .dropout import dropout as dropout_layer
 from .fixed_mix import fixed_mix
 from .layer_norm import layer_norm as layer_norm_layer
-from .scalar_mix import scalar_mix
+from .scalar_mix import initialize_scalar_mix, scalar_mix
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nO)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -33,13 +33,13 @@ def mix(
     return chain(*parts)
 
 
-def initialize_mix(model: Model[InT, OutT], n_layers: int) -> None:
-    """Tell a mix how many layers there are, and give it its weights if it has none.
+def initialize_mix(model: Model[InT, OutT], n_layers: int, *, only_if_new: bool = False) -> None:
+    """Tell a mix how many layers there are, so that it can start as their mean.
 
     model (Model): The mix.
     n_layers (int): Layers of the biLM, the token layer included.
+    only_if_new (bool): Whether a mix that has weights keeps them.
     """
     for node in model.walk():
-        if node.has_dim("nL") is not False:
-            node.set_dim("nL", n_layers)
-            node.initialize()
+        if node.name == "scalar_mix" and not (only_if_new and node.has_param("w")):
+            initialize_scalar_mix(node, n_layers)

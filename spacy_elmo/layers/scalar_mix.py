@@ -1,6 +1,7 @@
 """The learned mix of layers (Peters et al. 2018, equation 1)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from thinc.api import Model
@@ -17,25 +18,24 @@ def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
 
     gamma (float): The scale to start from.
     l2 (float): The paper's lambda: how strongly the weights are pulled to the mean.
-    RETURNS (Model): The layer; the number of layers, nL, is set by whoever knows the biLM.
+    RETURNS (Model): The layer, which has no weights until `initialize_scalar_mix` says how many layers there are.
     """
     return Model(
-        "scalar_mix",
-        forward,
-        init=init,
-        dims={"nL": None},
-        params={"w": None, "gamma": None},
-        attrs={"l2": l2, "gamma": gamma},
+        "scalar_mix", partial(forward, l2=l2), params={"w": None, "gamma": None}, attrs={"initial_gamma": gamma}
     )
 
 
-def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -> None:
-    if not model.has_param("w"):
-        model.set_param("w", model.ops.alloc1f(model.get_dim("nL")))
-        model.set_param("gamma", model.ops.asarray1f([model.attrs["gamma"]]))
+def initialize_scalar_mix(model: Model[InT, OutT], n_layers: int) -> None:
+    """Set a mix to the mean of the layers.
+
+    model (Model): The mix.
+    n_layers (int): Layers of the biLM, the token layer included.
+    """
+    model.set_param("w", model.ops.alloc1f(n_layers))
+    model.set_param("gamma", model.ops.asarray1f([model.attrs["initial_gamma"]]))
 
 
-def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
+def forward(model: Model[InT, OutT], layers: InT, is_train: bool, *, l2: float) -> tuple[OutT, Callable[[OutT], InT]]:
     xp = model.ops.xp
     w = cast(Floats1d, model.get_param("w"))
     gamma = cast(Floats1d, model.get_param("gamma"))
@@ -49,7 +49,7 @@ def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT,
             d_share += gamma[0] * xp.sum(layers_LTO * dY_TO, axis=(1, 2))
             d_gamma += xp.sum(mixed_TO * dY_TO)
         # The derivative of the softmax, and that of l2 * sum(w ** 2).
-        model.inc_grad("w", share * (d_share - xp.dot(share, d_share)) + 2 * model.attrs["l2"] * w)
+        model.inc_grad("w", share * (d_share - xp.dot(share, d_share)) + 2 * l2 * w)
         model.inc_grad("gamma", d_gamma)
         return [(gamma[0] * share)[:, None, None] * dY_TO for dY_TO in d_vectors]
 

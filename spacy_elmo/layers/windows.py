@@ -48,7 +48,9 @@ def doc_windows(doc: Doc, size: int, overlap: int) -> Iterator[Window]:
 
 def check_window(size: int, overlap: int) -> None:
     """Refuse windows that would never get anywhere."""
-    if not 0 <= 2 * overlap < size:
+    if overlap < 0:
+        raise ValueError(f"overlap must be 0 or more, got {overlap}.")
+    if 2 * overlap >= size:
         raise ValueError(
             f"window must be more than twice the overlap, so that a window has tokens of its own; "
             f"got window = {size} and overlap = {overlap}."
