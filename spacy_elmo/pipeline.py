@@ -35,22 +35,14 @@ if not Doc.has_extension("elmo_layers"):
     Doc.set_extension("elmo_layers", default=None)
 
 
+# Those of the architecture, but for what only listeners have.
+SETTINGS = {name: value for name, value in build_elmo_v1.__kwdefaults__.items() if name not in ("dropout", "l2")}
+
+
 @Language.factory(
     "elmo",
     assigns=["doc.tensor", "doc._.elmo_layers"],
-    default_config={
-        "model": None,
-        "weights": None,
-        "layers": "mix",
-        "gamma": 1.0,
-        "layer_norm": False,
-        "frozen": True,
-        "keep_layers": True,
-        "initial_state": "stored",
-        "max_batch_items": 8192,
-        "window": 320,
-        "overlap": 32,
-    },
+    default_config={"model": None, "keep_layers": True, **SETTINGS},
 )
 def make_elmo(
     nlp: Language,

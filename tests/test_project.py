@@ -1,12 +1,14 @@
 """The repository: what is written down in two places is the same, and what is promised works."""
 
 import configparser
+import json
 import os
 import subprocess
 import sys
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -26,6 +28,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def test_entry_points_are_what_is_registered() -> None:
+    spacy.blank("en")  # loads the factories of all plugins
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     declared = dict(setup["options.entry_points"])
@@ -60,14 +63,12 @@ def test_files_that_the_readme_names_exist() -> None:
 def test_settings_in_the_docs_are_those_of_the_factory() -> None:
     page = (ROOT / "docs" / "usage.md").read_text(encoding="utf8")
     table = page.split("## Settings of the component")[1].split("## ")[0]
-    documented = {
-        name.strip(" `")
-        for line in table.splitlines()
-        if line.startswith("| `")
-        for name in line.split("|")[1].split(",")
-    }
-    settings = spacy.blank("en").get_factory_meta("elmo").default_config
-    assert documented == set(settings)
+    documented: dict[str, Any] = {}
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            names, values = (cell.replace("`", "").split(",") for cell in line.split("|")[1:3])
+            documented |= {name.strip(): json.loads(value) for name, value in zip(names, values, strict=True)}
+    assert documented == spacy.blank("en").get_factory_meta("elmo").default_config
 
 
 def test_project_runs(tmp_path: Path) -> None:

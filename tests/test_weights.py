@@ -162,13 +162,13 @@ def test_save_weights_keeps_the_files_of_others(tmp_path: Path) -> None:
 
 def test_missing_tensor_is_an_error(directory: Path) -> None:
     change_tensors(directory, lambda tensors: tensors.pop("lstm.layers.1.bias"))
-    with pytest.raises(ValueError, match=r"missing \['lstm.layers.1.bias'\], unexpected \[\], of another shape \[\]"):
+    with pytest.raises(ValueError, match=r": missing \['lstm.layers.1.bias'\]\. Are they"):
         load_weights(directory)
 
 
 def test_unexpected_tensor_is_an_error(directory: Path) -> None:
     change_tensors(directory, lambda tensors: tensors.update(softmax=torch.zeros(2)))
-    with pytest.raises(ValueError, match=r"missing \[\], unexpected \['softmax'\], of another shape \[\]"):
+    with pytest.raises(ValueError, match=r": unexpected \['softmax'\]\. Are they"):
         load_weights(directory)
 
 
@@ -181,7 +181,7 @@ def test_another_shape_is_an_error(directory: Path) -> None:
 def test_weights_of_another_model_are_an_error(directory: Path, tmp_path: Path) -> None:
     save_weights(random_bilm(depth=3), tmp_path / "other")
     (directory / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
-    with pytest.raises(ValueError, match=r"unexpected \['lstm.layers.2.bias', .*was a file copied from another model"):
+    with pytest.raises(ValueError, match=r"unexpected \['lstm.layers.2.bias', .*Are they of the same model"):
         load_weights(directory)
 
 

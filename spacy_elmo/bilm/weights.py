@@ -19,6 +19,8 @@ from .model import BiLM
 CONFIG, TENSORS = "config.json", "model.safetensors"
 INITIAL_STATE = {"initial_hidden", "initial_cell"}
 
+Shape = tuple[int, ...]
+
 
 def save_weights(bilm: BiLM, directory: Path) -> None:
     """Write a weights directory, all of it or nothing.
@@ -120,26 +122,35 @@ def _assemble(config: BiLMConfig, tensors: Mapping[str, Tensor], where: Path | s
     return bilm
 
 
-def _check_shapes(found: Mapping[str, tuple[int, ...]], config: BiLMConfig, where: Path | str) -> None:
+def check_fit(found: Mapping[str, Shape], expected: Mapping[str, Shape], where: Path | str, source: str) -> None:
+    """Refuse tensors that are not just those of a model.
+
+    found, expected (Mapping): Shapes by name.
+    where (Path | str): Where the tensors were found, for the error.
+    source (str): What the others were expected from, for the error.
+    """
+    problems = {
+        "missing": sorted(expected.keys() - found.keys()),
+        "unexpected": sorted(found.keys() - expected.keys()),
+        "of another shape": [
+            f"{name} is {found[name]}, expected {shape}"
+            for name, shape in expected.items()
+            if name in found and found[name] != shape
+        ],
+    }
+    if any(problems.values()):
+        listed = "; ".join(f"{kind} {names}" for kind, names in problems.items() if names)
+        raise ValueError(f"The weights in {where} do not fit {source}: {listed}. Are they of the same model?")
+
+
+def _check_shapes(found: Mapping[str, Shape], config: BiLMConfig, where: Path | str) -> None:
     expected = _expected_shapes(config)
     if INITIAL_STATE.isdisjoint(found):
-        for name in INITIAL_STATE:
-            del expected[name]
-    missing, unexpected = expected.keys() - found.keys(), found.keys() - expected.keys()
-    shapes = [
-        f"{name} is {found[name]}, expected {shape}"
-        for name, shape in expected.items()
-        if name in found and found[name] != shape
-    ]
-    if missing or unexpected or shapes:
-        raise ValueError(
-            f"The weights in {where} do not fit their config: missing {sorted(missing)}, "
-            f"unexpected {sorted(unexpected)}, of another shape {shapes}. "
-            f"The config says {config}; was a file copied from another model?"
-        )
+        expected = {name: shape for name, shape in expected.items() if name not in INITIAL_STATE}
+    check_fit(found, expected, where, f"their config ({config})")
 
 
-def _expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
+def _expected_shapes(config: BiLMConfig) -> dict[str, Shape]:
     with torch.device("meta"):
         bilm = BiLM(config)
     shapes = {name: tuple(tensor.shape) for name, tensor in bilm.state_dict().items()}

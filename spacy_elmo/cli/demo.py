@@ -45,9 +45,11 @@ def demo_cli(
         for i, use in enumerate(uses, start=1)
     ]
     msg.table(rows, header=("", "", "", *(str(i) for i in range(1, len(uses) + 1))), divider=True, max_col=60)
-    msg.good("A static vector would give 1.000 everywhere: here each use has its own, out of its sentence")
+    msg.good("A static vector would give 1.000 everywhere: here each use has its own, from its sentence")
     if weights is None:
-        msg.info("These weights are random, so how the senses fall apart is chance", "Read real ones, then look again:")
+        msg.info(
+            "These weights are random, so how the senses separate is chance", "Convert real ones, then look again:"
+        )
         msg.text("  python -m spacy elmo convert OPTIONS.json WEIGHTS.hdf5 weights")
         msg.text("  python -m spacy elmo demo --weights weights")
     msg.text('Next: nlp.add_pipe("elmo") in a pipeline of your own')

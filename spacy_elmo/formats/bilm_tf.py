@@ -12,7 +12,7 @@ from torch import Tensor
 from ..atomic import write_directory
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
-from ..bilm.weights import check_finite
+from ..bilm.weights import check_finite, check_fit
 from ..characters import N_CHARACTERS
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ def read_bilm_tf(options_path: Path, weights_path: Path) -> BiLM:
     with _open_hdf5(weights_path, "r") as file, torch.no_grad():
         found: dict[str, Any] = {}
         file.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
-        _check_keys(published_views(bilm), found, options_path, weights_path)
+        shapes = {key: tuple(array.shape) for key, array in found.items()}
+        expected = {key: tuple(view.shape) for key, view in published_views(bilm).items()}
+        check_fit(shapes, expected, weights_path, f"the options in {options_path}")
+        odd = {key: str(array.dtype) for key, array in found.items() if array.dtype.kind != "f"}
+        if odd:
+            raise ValueError(f"The weights in {weights_path} must be floating-point numbers, but found {odd}.")
         bilm.to_empty(device="cpu")
         for key, view in published_views(bilm).items():
             view.copy_(torch.as_tensor(found[key][...].astype("float32")))
@@ -149,23 +154,6 @@ def _to_options(config: BiLMConfig) -> dict[str, Any]:
             "n_highway": config.highways,
         },
     }
-
-
-def _check_keys(views: dict[str, Tensor], found: dict[str, Any], options_path: Path, weights_path: Path) -> None:
-    missing, unexpected = views.keys() - found.keys(), found.keys() - views.keys()
-    shapes = [
-        f"{key} is {tuple(found[key].shape)}, expected {tuple(view.shape)}"
-        for key, view in views.items()
-        if key in found and tuple(found[key].shape) != tuple(view.shape)
-    ]
-    if missing or unexpected or shapes:
-        raise ValueError(
-            f"The weights in {weights_path} do not fit the options in {options_path}: missing {sorted(missing)}, "
-            f"unexpected {sorted(unexpected)}, of another shape {shapes}. Do both files belong to the same model?"
-        )
-    odd = {key: str(found[key].dtype) for key in views if found[key].dtype.kind != "f"}
-    if odd:
-        raise ValueError(f"The weights in {weights_path} must be floating-point numbers, but found {odd}.")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 UNTRAINED = "untrained"
 UNTRAINED_WARNING = (
     "No weights were given, so elmo uses a tiny biLM with fixed random weights: fit for a first try and for tests, but "
-    "its vectors mean nothing. Read real weights with `python -m spacy elmo convert`, then name them: "
+    "its vectors mean nothing. Convert real weights with `python -m spacy elmo convert`, then name them: "
     'nlp.add_pipe("elmo", config={"weights": "path/to/weights"})'
 )
 
