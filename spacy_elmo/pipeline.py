@@ -15,7 +15,8 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
 from .architectures import build_elmo_v1
-from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener
+from .layers.elmo import ENCODER_NAME
+from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener, init_tok2vec_listener
 from .layers.mix import initialize_mix
 from .similarity import set_similarity_hooks
 
@@ -96,7 +97,7 @@ class Elmo(Tok2Vec):
         name (str): The component's name.
         keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`.
         """
-        if [layer.name for layer in model.layers[:1]] != ["elmo_encoder"]:
+        if not model.layers or model.layers[0].name != ENCODER_NAME:
             raise ValueError(f"The model of '{name}' must be built by spacy_elmo.Elmo.v1, got {model.name!r}.")
         super().__init__(vocab, model, name)
         self.keep_layers = keep_layers
@@ -190,11 +191,12 @@ class Elmo(Tok2Vec):
             receive_layers(backprop_mix(d_vectors))
             return []
 
+        this_batch = batch_id(docs)
         for listener in self.listeners:
             if isinstance(listener, ElmoListener):
-                listener.receive(batch_id(docs), layers, receive_layers)
+                listener.receive(this_batch, layers, receive_layers)
             else:
-                listener.receive(batch_id(docs), vectors, receive_vectors)
+                listener.receive(this_batch, vectors, receive_vectors)
         return losses
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
@@ -205,7 +207,7 @@ class Elmo(Tok2Vec):
         """
         validate_get_examples(get_examples, "Elmo.initialize")
         self.model.initialize()
-        if nlp is None:
+        if nlp is None or self.name not in nlp.pipe_names:
             return
         for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]:
             self.find_listeners(nlp.get_pipe(name))  # those of "*", now that the width is known
@@ -231,7 +233,7 @@ class Elmo(Tok2Vec):
             listener.link = Link(self)
         else:
             listener.replace_callbacks(
-                partial(forward_tok2vec_listener, link=Link(self)), init=self._check_at_initialize
+                partial(forward_tok2vec_listener, link=Link(self)), init=partial(init_tok2vec_listener, link=Link(self))
             )
 
     def initialize_listener(self, listener: ElmoListener) -> None:
@@ -309,9 +311,6 @@ class Elmo(Tok2Vec):
     def _loaded_width(self) -> int | None:
         bilm = self.encoder.shims[0]._model
         return bilm.config.width if bilm is not None else None
-
-    def _check_at_initialize(self, listener: Tok2VecListener, X: Any = None, Y: Any = None) -> None:
-        self.check_listener(listener)
 
 
 def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:

@@ -1,5 +1,6 @@
 """Components that listen to `elmo`: training, freezing, sourcing, replacing, saving."""
 
+import copy
 import pickle
 import shutil
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
 from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -176,6 +178,17 @@ def test_batches_do_not_outlive_their_step(weights: str) -> None:
     expected = listener_of(nlp, "tagger").predict(reordered)
     for one, other in zip(listener_of(nlp, "tagger").begin_update(reordered)[0], expected, strict=True):
         assert_allclose(one, other, atol=1e-6)
+
+
+def test_copied_models_listen_to_the_same_elmo(trained: Language) -> None:
+    trained.resume_training()  # copies every model, deeply
+    for name in ("ner", "tagger"):
+        copied = copy.deepcopy(trained.get_pipe(name).model)
+        (listener,) = (node for node in copied.walk() if isinstance(node, Tok2VecListener))
+        link: Any = listener.link if isinstance(listener, ElmoListener) else listener._func.keywords["link"]
+        assert link.upstream is trained.get_pipe("elmo")
+        if not isinstance(listener, ElmoListener):
+            assert listener.init.keywords["link"].upstream is trained.get_pipe("elmo")
 
 
 def test_two_elmos_do_not_mix_up_their_listeners(weights: str, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from .mix import initialize_mix
 InT = list[Doc]
 OutT = list[Floats2d]  # for each doc: (nT, nO)
 
+ENCODER_NAME = "elmo_encoder"
+
 # What a mix is made of: a listener's own replaces the component's when the listener is replaced.
 MIX_SETTINGS = ("layers", "gamma", "layer_norm", "dropout", "l2")
 

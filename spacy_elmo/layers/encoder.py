@@ -18,9 +18,8 @@ from ..bilm import weights as weights_io
 from ..bilm.embed import WordCache, embed_sentences
 from ..bilm.model import BiLM, InitialState
 from ..models import UNTRAINED, UNTRAINED_WARNING, find_weights
+from .elmo import ENCODER_NAME
 from .windows import check_window, doc_windows
-
-NAME = "elmo_encoder"
 
 InT = list[Doc]
 OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
@@ -68,7 +67,7 @@ def encoder(settings: EncoderSettings) -> Model[InT, OutT]:
         serialize_model=_serialize,
         deserialize_model=partial(_deserialize, frozen=settings.frozen),
     )
-    return Model(NAME, forward, shims=[shim], attrs={"settings": settings})
+    return Model(ENCODER_NAME, forward, shims=[shim], attrs={"settings": settings})
 
 
 def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:

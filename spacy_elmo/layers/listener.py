@@ -92,6 +92,14 @@ def forward_tok2vec_listener(
     return received or (link.upstream.provide_vectors(docs), lambda d_vectors: [])
 
 
+def init_tok2vec_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:
+    """What a stock listener does before training: find out early that it does not fit.
+
+    link (Link): The upstream.
+    """
+    link.upstream.check_listener(model)
+
+
 def take_batch(listener: Tok2VecListener, docs: InT) -> tuple[Any, Callable[[Any], Any]] | None:
     """Take what the upstream has sent for just these docs; nothing if it is frozen and has sent none.
 
