@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.cli.debug_config import debug_config
+from spacy.cli.init_config import fill_config
+from spacy.tokens import DocBin, Span
 from spacy.util import registry
 from thinc.api import Config
 
@@ -45,12 +46,26 @@ def test_entry_points_are_what_is_registered() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda path: path.name)
-def test_configs_are_valid(path: Path, tmp_path: Path) -> None:
-    config = Config(spacy.blank("en").config).merge(Config().from_disk(path, interpolate=False))
-    config.to_disk(tmp_path / "config.cfg")
-    debug_config(tmp_path / "config.cfg", overrides={"paths.train": "x", "paths.dev": "y"})
-    nlp = spacy.util.load_model_from_config(config, auto_fill=False)
-    assert "elmo" in nlp.pipe_names
+def test_configs_are_complete_and_train(path: Path, tmp_path: Path) -> None:
+    fill_config(tmp_path / "filled.cfg", path, silent=True)
+    filled = Config().from_disk(tmp_path / "filled.cfg", interpolate=False)
+    assert filled == Config().from_disk(path, interpolate=False), "spacy init fill-config would add to it"
+    doc = spacy.blank("en")("Ada wrote it in London .")
+    doc.set_ents([Span(doc, 0, 1, "PERSON"), Span(doc, 4, 5, "PLACE")])
+    DocBin(docs=[doc]).to_disk(tmp_path / "train.spacy")
+    data = tmp_path / "train.spacy"
+    arguments = (
+        "--paths.train",
+        data,
+        "--paths.dev",
+        data,
+        "--training.max_steps",
+        "2",
+        "--training.eval_frequency",
+        "1",
+    )
+    run(sys.executable, "-m", "spacy", "train", path, "--output", tmp_path / "out", *arguments, cwd=tmp_path)
+    assert (tmp_path / "out" / "model-last" / "elmo" / "model").is_file()
 
 
 def test_files_that_the_readme_names_exist() -> None:
