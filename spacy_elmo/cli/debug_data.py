@@ -32,11 +32,9 @@ def debug_data_cli(
     n_tokens = description.n_tokens
     msg.divider("Size")
     msg.text(f"{description.n_sentences:,} sentences, {n_tokens:,} tokens, {description.n_types:,} different words")
-    for name, lengths in (
-        ("tokens in a sentence", description.sentence_lengths),
-        ("bytes in a word", description.word_lengths),
-    ):
-        msg.text(", ".join(f"{percent}% have up to {length}" for percent, length in lengths.items()) + f" {name}")
+    lengths = {"Tokens in a sentence": description.sentence_lengths, "Bytes in a word": description.word_lengths}
+    for name, percentiles in lengths.items():
+        msg.text(f"{name}: " + ", ".join(f"{percent}% have up to {length}" for percent, length in percentiles.items()))
     msg.divider("Vocabulary")
     for size, share in description.known.items():
         msg.text(f"{size:,} words cover {share:.2%} of the tokens")
