@@ -6,7 +6,7 @@ Shape suffixes: A direction (0 forward, 1 backward), N token of the packed batch
 H memory cells, G the four gates side by side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy
@@ -15,10 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import BiLMConfig
+from .recurrence import Recurrence, advance, clip_output
 
 # Tokens whose gates are computed in one product, but in the first layer, which does it for all word types of a batch at
 # once. At the original size the gates of a token take 128 kB; more rows do not make the product faster.
 BLOCK_ROWS = 512
+
+Dropout = Callable[[Tensor], Tensor]
 
 
 class State(NamedTuple):
@@ -80,24 +83,41 @@ class BiLSTM(nn.Module):
         self.layers = nn.ModuleList(BiLSTMLayer(config) for _ in range(config.depth))
         self.skip_connections = config.skip_connections
 
-    def forward(self, types_UP: Tensor, types_N: Tensor, packing: Packing, state: State) -> tuple[list[Tensor], State]:
+    def forward(
+        self,
+        types_UP: Tensor,
+        types_AN: Tensor,
+        sizes: list[int],
+        state: State,
+        *,
+        keep: list[Tensor | None] | None = None,
+        dropout: Dropout | None = None,
+    ) -> tuple[list[Tensor], State]:
         """Run all layers over a packed batch.
 
         types_UP (Tensor): The vectors of the batch's word types.
-        types_N (Tensor): The type of each token.
-        packing (Packing): Where each sentence lies.
-        state (State): What each sentence starts from.
-        RETURNS (tuple): One outputs_ANP for each layer, the backward ones still mirrored, and the state after each
-            sentence's own last step.
+        types_AN (Tensor): The type of each token, in the order in which each direction reads.
+        sizes (list[int]): How many sentences, or rows, have a token at each step.
+        state (State): What each of them starts from.
+        keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew. For training.
+        dropout (Dropout | None): What is done to each layer's input. For training.
+        RETURNS (tuple): One outputs_ANP for each layer, the backward ones as that direction reads, and the state after
+            each sentence's own last step.
         """
-        x_AUP = types_UP.expand(2, -1, -1)
-        rows_AN: Tensor | None = torch.stack([types_N, types_N[packing.mirror_N] + len(types_UP)])
+        if dropout is None and not torch.is_grad_enabled():
+            # The first layer's product is made for each type, not for each token.
+            x_AUP = types_UP.expand(2, -1, -1)
+            rows_AN: Tensor | None = types_AN + types_AN.new_tensor([[0], [len(types_UP)]])
+        else:
+            x_AUP, rows_AN = functional.embedding(types_AN, types_UP), None
         outputs: list[Tensor] = []
         hidden, cell = [], []
         for i, layer in enumerate(self.layers):
-            y_ANP, hidden_ABP, cell_ABH = layer(x_AUP, rows_AN, packing.sizes, state.hidden[i], state.cell[i])
+            if dropout is not None:
+                x_AUP = dropout(x_AUP)
+            y_ANP, hidden_ABP, cell_ABH = layer(x_AUP, rows_AN, sizes, state.hidden[i], state.cell[i], keep)
             # The residual stays outside the cell: what recurs is the layer's own output.
-            outputs.append(outputs[-1] + y_ANP if self.skip_connections and outputs else y_ANP)
+            outputs.append(x_AUP + y_ANP if self.skip_connections and outputs else y_ANP)
             x_AUP, rows_AN = outputs[-1], None
             hidden.append(hidden_ABP)
             cell.append(cell_ABH)
@@ -125,7 +145,13 @@ class BiLSTMLayer(nn.Module):
         )
 
     def forward(
-        self, x_AUP: Tensor, rows_AN: Tensor | None, sizes: list[int], hidden_ABP: Tensor, cell_ABH: Tensor
+        self,
+        x_AUP: Tensor,
+        rows_AN: Tensor | None,
+        sizes: list[int],
+        hidden_ABP: Tensor,
+        cell_ABH: Tensor,
+        keep: list[Tensor | None] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run one layer over a packed batch.
 
@@ -134,28 +160,33 @@ class BiLSTMLayer(nn.Module):
             input for each token, in order.
         sizes (list[int]): Sentences at each step.
         hidden_ABP, cell_ABH (Tensor): The state at the start.
+        keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew.
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
         """
+        keep = keep or [None] * len(sizes)
+        if torch.is_grad_enabled():
+            weights = (self.weight, _add_to_forget_gate(self.bias), self.projection)
+            clips = (self.cell_clip, self.projection_clip)
+            result: tuple[Tensor, Tensor, Tensor] = Recurrence.apply(  # type: ignore[no-untyped-call]
+                x_AUP, hidden_ABP, cell_ABH, *weights, clips, sizes, keep
+            )
+            return result
         hidden_weight_APG = self.weight.chunk(2, dim=1)[1]
-        # Half the memory traffic of a new tensor, but autograd needs the old one.
-        add_product = Tensor.baddbmm if torch.is_grad_enabled() else Tensor.baddbmm_
         outputs: list[Tensor] = []
         finished: list[tuple[Tensor, Tensor]] = []
         h, c = hidden_ABP, cell_ABH
-        for gates, size in zip(self._input_gates(x_AUP, rows_AN, sizes), sizes, strict=True):
+        for gates, size, keep_B1 in zip(self._input_gates(x_AUP, rows_AN, sizes), sizes, keep, strict=True):
             if size < h.shape[1]:
                 finished.append((h[:, size:], c[:, size:]))
                 h, c = h[:, :size], c[:, :size]
-            i, j, f, o = add_product(gates, h, hidden_weight_APG).chunk(4, dim=-1)
-            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(j)
-            if self.cell_clip is not None:
-                c = c.clamp(-self.cell_clip, self.cell_clip)
-            h = torch.sigmoid(o) * torch.tanh(c)
+            if keep_B1 is not None:
+                h, c = h * keep_B1, c * keep_B1
+            gates.baddbmm_(h, hidden_weight_APG)
+            c, tanh_c = advance(gates, c, self.cell_clip)
+            h = gates.chunk(4, dim=-1)[3] * tanh_c
             if self.projection is not None:
-                h = torch.bmm(h, self.projection)
                 # TensorFlow's cell clips only what it projects.
-                if self.projection_clip is not None:
-                    h = h.clamp(-self.projection_clip, self.projection_clip)
+                h = clip_output(torch.bmm(h, self.projection), self.projection_clip)
             outputs.append(h)
         finished.append((h, c))
         last_hidden, last_cell = zip(*reversed(finished), strict=True)

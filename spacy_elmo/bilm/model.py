@@ -106,7 +106,8 @@ class BiLM(nn.Module):
         RETURNS (tuple): layers_LNW, packed, and the state after each sentence. Layer 0 is the token vector twice; the
             others are both directions side by side.
         """
-        outputs, state = self.lstm(types_UP, types_N, packing, state)
+        types_AN = torch.stack([types_N, types_N[packing.mirror_N]])
+        outputs, state = self.lstm(types_UP, types_AN, packing.sizes, state)
         layers = [types_UP[types_N].repeat(1, 2)]
         for forward, backward in outputs:
             layers.append(torch.cat([forward, backward[packing.mirror_N]], dim=-1))
