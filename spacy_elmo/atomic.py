@@ -1,4 +1,4 @@
-"""Write a directory so that nobody ever sees half of it."""
+"""Write files and directories so that nobody ever sees half of them."""
 
 import os
 import shutil
@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+ASIDE = "-old"
 
 
 @contextmanager
@@ -18,6 +20,7 @@ def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
     YIELDS (Path): Where to write meanwhile.
     """
     directory = directory.resolve()  # a link stays one, and what it points to is written
+    recover_directory(directory)
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
     others = sorted(path.name for path in directory.iterdir() if path.name not in files) if directory.exists() else []
@@ -25,7 +28,7 @@ def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
         raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another place.")
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    aside = draft.with_name(f"{draft.name}-old")
+    aside = draft.with_name(f"{draft.name}{ASIDE}")
     try:
         # mkdtemp makes directories that only their owner can read.
         draft.chmod(0o777 & ~_umask())
@@ -40,6 +43,32 @@ def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
             aside.rename(directory)
         shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file aside and put it in place when it is complete.
+
+    path (Path): The file.
+    text (str): What will be in it.
+    """
+    draft = path.with_name(f".{path.name}-draft")
+    try:
+        draft.write_text(text, encoding="utf8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def recover_directory(directory: Path) -> None:
+    """Put back a directory that had stepped aside when its replacement was killed, in the instant before the new one took
+    its place.
+
+    directory (Path): The directory.
+    """
+    if not directory.exists():
+        for aside in sorted(directory.parent.glob(f".{directory.name}-*{ASIDE}")):
+            aside.rename(directory)
+            break
 
 
 def _umask() -> int:

@@ -1,11 +1,15 @@
 """Characters to token vectors: filters, max-pooling, highways, projection."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from ..characters import N_CHARACTERS
 from .config import BiLMConfig
+from .precision import product_dtype
 
 
 class CharCNN(nn.Module):
@@ -34,9 +38,10 @@ class CharCNN(nn.Module):
         RETURNS (Tensor): vectors_UP.
         """
         embedded_UCD = self.embedding(chars_UC)
+        embedded_UCD = embedded_UCD.to(product_dtype(embedded_UCD))
         pooled_UN = torch.cat(
             [
-                filter_(_unfold(embedded_UCD, width)).amax(dim=1)
+                _MaxPool.apply(filter_(_unfold(embedded_UCD, width)))  # type: ignore[no-untyped-call]
                 for filter_, (width, _) in zip(self.filters, self.config.filters, strict=True)
             ],
             dim=-1,
@@ -64,6 +69,28 @@ class Highway(nn.Module):
     def forward(self, x_UN: Tensor) -> Tensor:
         """RETURNS (Tensor): y_UN."""
         return torch.lerp(x_UN, functional.relu(self.transform(x_UN)), torch.sigmoid(self.carry(x_UN)))
+
+
+class _MaxPool(torch.autograd.Function):
+    """The maximum over a word. Its gradient goes to where the maximum is, in equal parts where it is more than once, as
+    it often is in padding; amax would do the same, many times slower."""
+
+    @staticmethod
+    def forward(ctx: Any, x_UCN: Tensor) -> Tensor:
+        """RETURNS (Tensor): maximum_UN."""
+        maximum_UN = x_UCN.amax(dim=1)
+        ctx.save_for_backward(x_UCN, maximum_UN)
+        return maximum_UN
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_maximum_UN: Tensor) -> Tensor:
+        """RETURNS (Tensor): d_x_UCN."""
+        x_UCN, maximum_UN = ctx.saved_tensors
+        # 1 at the maxima, 0 elsewhere.
+        is_maximum_UCN = (x_UCN - maximum_UN.unsqueeze(1)).sign_().add_(1)
+        d_x_UCN: Tensor = is_maximum_UCN.mul_((d_maximum_UN / is_maximum_UCN.sum(dim=1)).unsqueeze(1))
+        return d_x_UCN
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:

@@ -40,7 +40,12 @@ def embed_sentences(
 
 
 def run_batch(
-    bilm: BiLM, sentences: Sequence[Sequence[str]], state: State, *, encode_words: Encoder | None = None
+    bilm: BiLM,
+    sentences: Sequence[Sequence[str]],
+    state: State,
+    *,
+    encode_words: Encoder | None = None,
+    with_marks: bool = False,
 ) -> tuple[list[Tensor], State]:
     """Run one batch of sentences from a given state.
 
@@ -48,7 +53,8 @@ def run_batch(
     sentences (Sequence[Sequence[str]]): The sentences' words.
     state (State): What each sentence starts from.
     encode_words (Encoder): Encodes word types; by default the model's own.
-    RETURNS (tuple): One layers_LTW for each sentence, without the marks, and the state after each sentence: pass it
+    with_marks (bool): Whether the layers have the sentence marks, too.
+    RETURNS (tuple): One layers_LTW for each sentence, without the marks by default, and the state after each sentence: pass it
         on to carry it over to the sentences that follow.
     """
     encode_words = encode_words or bilm.encode_words
@@ -64,7 +70,8 @@ def run_batch(
     types_N[packing.rows_N] = torch.as_tensor(token_types).to(bilm.device)
     layers_LNW, state = bilm(encode_words(list(types)), types_N, packing, _reorder(state, order))
     in_reading_order = layers_LNW[:, packing.rows_N]
-    layers = [sentence_LTW[:, 1:-1] for sentence_LTW in torch.split(in_reading_order, lengths, dim=1)]
+    inner = slice(None) if with_marks else slice(1, -1)
+    layers = [sentence_LTW[:, inner] for sentence_LTW in torch.split(in_reading_order, lengths, dim=1)]
     back = sorted(range(len(order)), key=order.__getitem__)
     return [layers[i] for i in back], _reorder(state, back)
 

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .precision import product_dtype
+
 Clips = tuple[float | None, float | None]
 
 
@@ -67,7 +69,7 @@ class Recurrence(torch.autograd.Function):
             start anew from zeros; None where all go on.
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
         """
-        dtype = _product_dtype(x_ANP)
+        dtype = product_dtype(x_ANP)
         weight, bias_A1G = weight_AXG.to(dtype), bias_AG.to(dtype).unsqueeze(1)
         projection = None if projection_AHP is None else projection_AHP.to(dtype)
         cell_clip, output_clip = clips
@@ -102,6 +104,8 @@ class Recurrence(torch.autograd.Function):
         d_h, d_c = d_last_hidden.clone(), d_last_cell.clone()
         d_x = torch.empty_like(d_y)
         d_gates_ANG = weight_AXG.new_empty(2, n_tokens, n_gates)
+        d_bias_AG = d_y.new_zeros(2, n_gates)
+        scratch_ABG = d_y.new_empty(2, ctx.sizes[0], n_gates)
         d_output_ANP = weight_AXG.new_empty(2, n_tokens, width)
         # Sentences that have ended wait in d_h and d_c for their own last step: their rows are the last ones.
         end = n_tokens
@@ -113,23 +117,23 @@ class Recurrence(torch.autograd.Function):
             d_step_h, d_step_c = d_h[:, :size], d_c[:, :size]
             d_output = d_step_h + d_y[:, rows]
             if projection_AHP is not None:
-                if output_clip is not None:
-                    d_output.mul_(h.abs() < output_clip)
+                _stop_at_clip(d_output, h, output_clip)
                 d_output_ANP[:, rows] = d_output
                 d_output = torch.bmm(d_output_ANP[:, rows], projection_AHP.transpose(1, 2)).to(d_y.dtype)
             through_o = d_output * o
             d_step_c.add_(through_o).sub_(through_o.mul_(tanh_c).mul_(tanh_c))
-            if cell_clip is not None:
-                d_step_c.mul_(c.abs() < cell_clip)
+            _stop_at_clip(d_step_c, c, cell_clip)
             # By the sigmoids, then by what went into them. The new values are 2 * sigmoid(2 x) - 1: twice 2.
-            d_gates = torch.empty_like(gates)
+            d_gates = scratch_ABG[:, :size]
             d_i, d_j, d_f, d_o = d_gates.chunk(4, dim=-1)
             torch.mul(d_step_c, j, out=d_i).mul_(2).sub_(d_step_c)
             torch.mul(d_step_c, i, out=d_j).mul_(4)
             torch.mul(d_step_c, before, out=d_f)
             torch.mul(d_output, tanh_c, out=d_o)
             d_step_c.mul_(f)
-            d_gates_ANG[:, rows] = d_gates.mul_(gates).addcmul_(d_gates, gates, value=-1)
+            torch.ops.aten.sigmoid_backward.grad_input(d_gates, gates, grad_input=d_gates)
+            d_bias_AG += d_gates.sum(dim=1)
+            d_gates_ANG[:, rows] = d_gates
             d_inputs_ABX = torch.bmm(d_gates_ANG[:, rows], weight_AXG.transpose(1, 2))
             d_x[:, rows], d_h[:, :size] = torch.split(d_inputs_ABX, width, dim=-1)
             if keep_B1 is not None:
@@ -137,14 +141,14 @@ class Recurrence(torch.autograd.Function):
                 d_step_c.mul_(keep_B1)
         inputs_ANX = torch.cat([step[0] for step in ctx.steps], dim=1)
         d_weight = torch.bmm(inputs_ANX.transpose(1, 2), d_gates_ANG).to(d_y.dtype)
-        d_bias = d_gates_ANG.sum(dim=1, dtype=d_y.dtype)
         d_projection = None
         if projection_AHP is not None:
             opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in ctx.steps], dim=1)
             d_projection = torch.bmm(opened_ANH.transpose(1, 2), d_output_ANP).to(d_y.dtype)
-        return d_x, d_h, d_c, d_weight, d_bias, d_projection, None, None, None
+        return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None
 
 
-def _product_dtype(x: Tensor) -> torch.dtype:
-    device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+def _stop_at_clip(gradient: Tensor, value: Tensor, clip: float | None) -> None:
+    """Let no gradient through where a value was clipped."""
+    if clip is not None:
+        torch.ops.aten.hardtanh_backward.grad_input(gradient, value, -clip, clip, grad_input=gradient)

@@ -29,9 +29,18 @@ def save_weights(bilm: BiLM, directory: Path) -> None:
     directory (Path): The directory; one that is there is replaced only if it holds weights and nothing else.
     """
     with write_directory(directory, files={CONFIG, TENSORS}) as draft:
-        (draft / CONFIG).write_text(json.dumps(bilm.config.to_dict(), indent=2) + "\n", encoding="utf8")
-        # Not save_file, which makes files that only their owner can read.
-        (draft / TENSORS).write_bytes(format_tensors(_tensors(bilm)))
+        write_weights(bilm, draft)
+
+
+def write_weights(bilm: BiLM, draft: Path) -> None:
+    """Write the files of a weights directory.
+
+    bilm (BiLM): The model.
+    draft (Path): Where to write them.
+    """
+    (draft / CONFIG).write_text(json.dumps(bilm.config.to_dict(), indent=2) + "\n", encoding="utf8")
+    # Not save_file, which makes files that only their owner can read.
+    (draft / TENSORS).write_bytes(format_tensors(_tensors(bilm)))
 
 
 def load_config(directory: Path) -> BiLMConfig:

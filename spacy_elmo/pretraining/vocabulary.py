@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
+from typing import ClassVar
+
+from ..atomic import write_file
 
 BEGIN_SENTENCE, END_SENTENCE, UNKNOWN = "<S>", "</S>", "<UNK>"
 SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
@@ -20,6 +23,10 @@ class Vocabulary:
     words (list[str]): The words.
     counts (list[int]): How often each occurs in the corpus.
     """
+
+    BEGIN: ClassVar[int] = SPECIAL.index(BEGIN_SENTENCE)
+    END: ClassVar[int] = SPECIAL.index(END_SENTENCE)
+    UNKNOWN: ClassVar[int] = SPECIAL.index(UNKNOWN)
 
     words: list[str]
     counts: list[int]
@@ -50,7 +57,13 @@ class Vocabulary:
 
     def id_of(self, word: str) -> int:
         """RETURNS (int): The id of a word; that of the unknown word if it is not in the vocabulary."""
-        return self._ids.get(word, SPECIAL.index(UNKNOWN))
+        return self._ids.get(word, self.UNKNOWN)
+
+    @property
+    def n_predicted(self) -> int:
+        """RETURNS (int): How many words a language model in one direction predicts in the corpus: all, and the end of each
+        sentence, but not its begin."""
+        return sum(self.counts) - self.counts[self.BEGIN]
 
     @property
     def unigram_perplexity(self) -> float:
@@ -68,10 +81,7 @@ class Vocabulary:
         path (Path): The file.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}-draft")
-        lines = (f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
-        draft.write_text("".join(lines), encoding="utf8")
-        draft.replace(path)
+        write_file(path, "".join(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)))
 
     @classmethod
     def from_disk(cls, path: Path) -> "Vocabulary":

@@ -1,0 +1,64 @@
+"""`spacy elmo evaluate`: how well a language model predicts a text."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacy.cli._util import Arg, Opt
+from tqdm import tqdm
+from wasabi import msg
+
+from .init_vocab import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
+
+if TYPE_CHECKING:
+    from ..pretraining.perplexity import Likelihood
+
+
+def evaluate_cli(
+    model: Path = Arg(..., help="A language model, such as model-best of a run"),
+    corpus: Path = Arg(..., help=CORPUS_HELP),
+    lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
+    n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
+    output: Path | None = Opt(None, "--output", "-o", help="Write the numbers to this file, too, as JSON"),
+) -> None:
+    """Measure the perplexity of a language model: with all words as candidates, each sentence on its own, forward,
+    backward and the mean of the two."""
+    try:
+        likelihood = evaluate(model, corpus, lang=lang, n_process=n_process)
+        scores = likelihood.perplexities
+        if output is not None:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(json.dumps(likelihood.to_dict(), indent=2) + "\n", encoding="utf8")
+    except (ValueError, OSError) as error:
+        msg.fail("Could not evaluate the model", str(error), exits=1)
+    msg.table(
+        [(name, f"{value:,.2f}") for name, value in scores.items()],
+        header=("", "Perplexity"),
+        divider=True,
+        aligns=("l", "r"),
+    )
+    share = likelihood.n_unknown / likelihood.n_predicted
+    msg.text(
+        f"{likelihood.n_predicted:,} predictions in each direction, the ends of sentences included; "
+        f"{likelihood.n_unknown:,} of them ({share:.2%}) are unknown words, which count as one"
+    )
+
+
+def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: int = 1) -> "Likelihood":
+    """Measure the perplexity of a language model.
+
+    model (Path): The model's directory.
+    corpus (Path): A text.
+    lang (str | None): The language of raw text, or None for tokenized text.
+    n_process (int): How many processes tokenize.
+    RETURNS (Likelihood): What it made of the text.
+    """
+    from ..pretraining.corpus import read_corpus
+    from ..pretraining.model_files import load_language_model
+    from ..pretraining.perplexity import measure_likelihood
+
+    language_model, vocabulary = load_language_model(model)
+    sentences = tqdm(
+        read_corpus(corpus, lang=lang, n_process=n_process), unit=" sentences", desc="Predicting", disable=None
+    )
+    return measure_likelihood(language_model, vocabulary, sentences)

@@ -1,0 +1,75 @@
+"""`spacy elmo pretrain`: train a language model on a text."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+from spacy.cli._util import Arg, Opt, import_code, parse_config_overrides, show_validation_error
+from tqdm import tqdm
+from wasabi import msg
+
+
+def pretrain_cli(
+    ctx: typer.Context,  # the overrides
+    config_path: Path = Arg(..., help="The config of the run", exists=True, dir_okay=False, allow_dash=False),
+    output: Path = Arg(..., help="The directory for models, metrics and checkpoint"),
+    resume: bool = Opt(False, "--resume", "-r", help="Go on from the checkpoint in the output directory"),
+    overwrite: bool = Opt(False, "--overwrite", "-f", help="Replace a run that is in the output directory"),
+    code_path: Path | None = Opt(None, "--code", "-c", help="Python file with functions that the config names"),
+) -> None:
+    """Pretrain a language model for ELMo.
+
+    Any value of the config can be replaced on the command line:
+
+        python -m spacy elmo pretrain configs/pretrain.cfg out --paths.train text.txt --paths.dev dev.txt
+
+    The best model by dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). A run that
+    was stopped, in whatever way, goes on from its last checkpoint with --resume, to the same weights as if it had not
+    been. On several processes or machines: torchrun ... -m spacy elmo pretrain ...
+    """
+    from ..pretraining.pretrain import pretrain
+    from ..pretraining.processes import is_first_process
+    from ..pretraining.run import BEST, CURVE
+
+    overrides = parse_config_overrides(ctx.args)
+    import_code(code_path)
+    msg.no_print = not is_first_process()
+    try:
+        with show_validation_error(config_path, hint_fill=False):
+            result = pretrain(
+                config_path,
+                output,
+                overrides=overrides,
+                resume=resume,
+                overwrite=overwrite,
+                show_progress=_show_progress if is_first_process() else None,
+            )
+    except (ValueError, OSError) as error:
+        msg.fail("Could not pretrain", str(error), exits=1)
+    except FloatingPointError as error:
+        msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
+    except KeyboardInterrupt:
+        msg.warn("Stopped", _advise(output), exits=130)
+    scores = result.likelihood.perplexities
+    msg.good(f"The best model is {output / BEST}")
+    if result.before is not None:
+        msg.text(f"Dev perplexity before: {result.before:,.1f}")
+    msg.text(
+        f"Dev perplexity: {scores['mean']:,.1f} (forward {scores['forward']:,.1f}, backward {scores['backward']:,.1f}); "
+        f"of unigrams: {scores['unigram']:,.1f}"
+    )
+    msg.text(f"How it got there: {output / CURVE}")
+    msg.text(f'Use it: nlp.add_pipe("elmo", config={{"weights": "{output / BEST}"}})')
+
+
+def _show_progress(sentences: Iterable[list[str]], title: str) -> Iterable[list[str]]:
+    return tqdm(sentences, unit=" sentences", desc=title, disable=None)  # type: ignore[no-any-return]
+
+
+def _advise(output: Path) -> str:
+    from ..pretraining.run import CHECKPOINT
+
+    path = output / CHECKPOINT
+    if not path.exists():
+        return "There is no checkpoint yet to go on from."
+    return f"Go on from the last checkpoint, {path}, with --resume."

@@ -1,0 +1,58 @@
+"""A biLM that learns to predict words: its LSTMs, both directions, under one softmax."""
+
+import torch
+from torch import Tensor, nn
+
+from ..bilm.lstm import Dropout, State
+from ..bilm.model import BiLM
+from .softmax import Candidates, Softmax
+from .streams import NO_TARGET, Batch
+
+
+class LanguageModel(nn.Module):
+    """A biLM and its softmax.
+
+    bilm (BiLM): The biLM.
+    softmax (Softmax): The softmax.
+    """
+
+    def __init__(self, bilm: BiLM, softmax: Softmax) -> None:
+        super().__init__()
+        self.bilm = bilm
+        self.softmax = softmax
+
+    def forward(
+        self, batch: Batch, state: State, candidates: Candidates, *, carry_state: bool, dropout: Dropout | None = None
+    ) -> tuple[Tensor, State]:
+        """Predict the next word at each token of a batch, in both directions.
+
+        batch (Batch): What is read.
+        state (State): What each row starts from.
+        candidates (Candidates): The words to tell the right one from.
+        carry_state (bool): Whether a sentence goes on from the state that the one before it ended in.
+        dropout (Dropout | None): What is done to the input of each LSTM layer and of the softmax.
+        RETURNS (tuple): The sum of the cross-entropies over both directions, and the state after the batch.
+        """
+        bilm = self.bilm
+        n_steps, n_rows = batch.starts_TB.shape
+        types_AN = torch.as_tensor(batch.types_AN).to(bilm.device)
+        targets = torch.as_tensor(batch.targets_AN).to(bilm.device).flatten()
+        keep = None if carry_state else self._keep(batch)
+        # Without a gradient to the biLM, nothing is kept for one.
+        with torch.set_grad_enabled(torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad):
+            types_UP = bilm.encode_words(batch.types)
+            sizes = [n_rows] * n_steps
+            outputs, state = bilm.lstm(types_UP, types_AN, sizes, state, keep=keep, dropout=dropout)
+            x_NP = outputs[-1].flatten(0, 1)
+        if dropout is not None:
+            x_NP = dropout(x_NP)
+        predicted = targets != NO_TARGET
+        loss: Tensor = self.softmax(x_NP[predicted], targets[predicted], candidates)
+        return loss, State(state.hidden.detach(), state.cell.detach())
+
+    def _keep(self, batch: Batch) -> list[Tensor | None]:
+        like = self.bilm.char_cnn.embedding.weight
+        return [
+            torch.as_tensor(~starts_B).to(like).unsqueeze(-1) if starts_B.any() else None
+            for starts_B in batch.starts_TB
+        ]

@@ -1,0 +1,65 @@
+"""A language model on disk: a weights directory, with the softmax and its words beside the weights."""
+
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from safetensors.torch import save as format_tensors
+
+from ..atomic import write_directory
+from ..bilm.weights import CONFIG, TENSORS, check_fit, load_weights, write_weights
+from .language_model import LanguageModel
+from .softmax import Softmax
+from .vocabulary import Vocabulary
+
+SOFTMAX, VOCABULARY = "softmax.safetensors", "vocab.txt"
+
+
+def save_language_model(model: LanguageModel, vocabulary: Vocabulary, directory: Path) -> None:
+    """Write a language model, all of it or nothing. The directory is a weights directory, too.
+
+    model (LanguageModel): The model.
+    vocabulary (Vocabulary): The words that it predicts.
+    directory (Path): The directory.
+    """
+    with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}) as draft:
+        write_weights(model.bilm, draft)
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.softmax.named_parameters()}
+        (draft / SOFTMAX).write_bytes(format_tensors(tensors))
+        vocabulary.to_disk(draft / VOCABULARY)
+
+
+def has_softmax(directory: Path) -> bool:
+    """RETURNS (bool): Whether a weights directory has a softmax with its words, too."""
+    return (directory / SOFTMAX).is_file() and (directory / VOCABULARY).is_file()
+
+
+def vocabulary_of(directory: Path) -> Vocabulary:
+    """RETURNS (Vocabulary): The words that the softmax in a weights directory predicts."""
+    return Vocabulary.from_disk(directory / VOCABULARY)
+
+
+def load_language_model(directory: Path) -> tuple[LanguageModel, Vocabulary]:
+    """Read a language model.
+
+    directory (Path): The directory.
+    RETURNS (tuple): The model, and the words that it predicts.
+    """
+    bilm = load_weights(directory)
+    if not has_softmax(directory):
+        raise ValueError(
+            f"The weights in {directory} have no softmax ({SOFTMAX} and {VOCABULARY}), so they predict no words. "
+            f"Train one for them with: python -m spacy elmo pretrain configs/finetune.cfg OUT --paths.weights {directory}"
+        )
+    vocabulary = vocabulary_of(directory)
+    softmax = Softmax(len(vocabulary), bilm.config.projection)
+    path = directory / SOFTMAX
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error}") from None
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    expected = {name: tuple(tensor.shape) for name, tensor in softmax.named_parameters()}
+    check_fit(found, expected, path, f"the {len(vocabulary):,} words of {VOCABULARY}")
+    softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return LanguageModel(bilm, softmax), vocabulary

@@ -1,0 +1,114 @@
+"""How well a language model predicts a text: with all words as candidates, each sentence on its own."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import islice
+from math import exp, log
+
+import torch
+
+from ..bilm.embed import run_batch
+from .language_model import LanguageModel
+from .vocabulary import Vocabulary
+
+SENTENCES_AT_ONCE = 2000  # that are sorted by length together
+MAX_BATCH_ITEMS = 4096
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What perplexities are made of; sums, so that those of parts of a text add up.
+
+    forward, backward (float): The sum of each direction's cross-entropies, in nats.
+    unigram (float): That of a model which knows nothing but the training text's frequencies.
+    n_predicted (int): How many predictions each direction made: a sentence's words, and its end or begin.
+    n_unknown (int): How many of them were words that are not in the vocabulary. They count as one class.
+    """
+
+    forward: float = 0.0
+    backward: float = 0.0
+    unigram: float = 0.0
+    n_predicted: int = 0
+    n_unknown: int = 0
+
+    def __add__(self, other: "Likelihood") -> "Likelihood":
+        return self.from_sums([a + b for a, b in zip(astuple(self), astuple(other), strict=True)])
+
+    @classmethod
+    def from_sums(cls, sums: list[float]) -> "Likelihood":
+        """RETURNS (Likelihood): What these sums, in the order above, are of."""
+        forward, backward, unigram, n_predicted, n_unknown = sums
+        return cls(forward, backward, unigram, round(n_predicted), round(n_unknown))
+
+    @property
+    def perplexities(self) -> dict[str, float]:
+        """RETURNS (dict): Perplexities forward and backward, their mean, and that of the unigram model."""
+        if not self.n_predicted:
+            raise ValueError("There is no sentence to predict: the text is empty.")
+        forward, backward, unigram = (
+            exp(min(total / self.n_predicted, 700)) for total in (self.forward, self.backward, self.unigram)
+        )
+        return {"forward": forward, "backward": backward, "mean": (forward + backward) / 2, "unigram": unigram}
+
+    def to_dict(self) -> dict[str, float]:
+        """RETURNS (dict): The perplexities, and what they are of, as JSON has them."""
+        counts = {"n_predicted": self.n_predicted, "n_unknown": self.n_unknown}
+        return {**{f"perplexity_{name}": value for name, value in self.perplexities.items()}, **counts}
+
+
+def measure_likelihood(model: LanguageModel, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]) -> Likelihood:
+    """Let a model predict sentences, each from the model's own initial state.
+
+    model (LanguageModel): The model.
+    vocabulary (Vocabulary): The words that it predicts.
+    sentences (Iterable[Sequence[str]]): The sentences' words.
+    RETURNS (Likelihood): What it made of them.
+    """
+    total = Likelihood()
+    rest = iter(sentences)
+    while chunk := list(islice(rest, SENTENCES_AT_ONCE)):
+        for batch in _batches(sorted(chunk, key=len)):
+            total += _measure_batch(model, vocabulary, batch)
+    return total
+
+
+def _batches(sentences: list[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    batch: list[Sequence[str]] = []
+    for sentence in sentences:
+        if batch and (len(batch) + 1) * (len(sentence) + 2) > MAX_BATCH_ITEMS:
+            yield batch
+            batch = []
+        batch.append(sentence)
+    if batch:
+        yield batch
+
+
+@torch.no_grad()
+def _measure_batch(model: LanguageModel, vocabulary: Vocabulary, batch: list[Sequence[str]]) -> Likelihood:
+    layers, _ = run_batch(model.bilm, batch, model.bilm.start(len(batch)), with_marks=True)
+    width = model.bilm.config.projection
+    tops = [layers_LTW[-1] for layers_LTW in layers]
+    # Forward, each token but the last predicts the next one; backward, each but the first predicts the one before.
+    forward = torch.cat([top_TW[:-1, :width] for top_TW in tops])
+    backward = torch.cat([top_TW[1:, width:] for top_TW in tops])
+    ids = [[vocabulary.id_of(word) for word in sentence] for sentence in batch]
+    nexts = [i for sentence in ids for i in [*sentence, vocabulary.END]]
+    befores = [i for sentence in ids for i in [vocabulary.BEGIN, *sentence]]
+    return Likelihood(
+        forward=_sum_of_losses(model, forward, nexts),
+        backward=_sum_of_losses(model, backward, befores),
+        unigram=_unigram_loss(nexts, vocabulary),
+        n_predicted=len(nexts),
+        n_unknown=nexts.count(vocabulary.UNKNOWN),
+    )
+
+
+def _sum_of_losses(model: LanguageModel, x_NP: torch.Tensor, targets: list[int]) -> float:
+    return float(model.softmax.losses(x_NP, torch.as_tensor(targets).to(x_NP.device)).double().sum())
+
+
+def _unigram_loss(ids: list[int], vocabulary: Vocabulary) -> float:
+    """The cross-entropy of a model that knows the frequencies, each one higher so that none is zero."""
+    total = vocabulary.n_predicted + len(vocabulary)
+    return sum(n * (log(total) - log(vocabulary.counts[i] + 1)) for i, n in Counter(ids).items())

@@ -1,0 +1,180 @@
+"""From the biLM's output to the next word: one softmax for both directions, sampled or full.
+
+Shape suffixes: N prediction, P projection, V word of the vocabulary, S candidate.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from ..bilm.precision import product_dtype
+
+# Scores that are computed at once. A chunk of them stays in the processor's cache, the scores of a whole batch do not.
+CHUNK_SCORES = 2**19
+
+
+class Candidates(NamedTuple):
+    """The words among which the right one is to be told.
+
+    ids_S (NDArray): The words, each once.
+    log_expected_V (NDArray | None): For each word of the vocabulary, the logarithm of how often it was to be expected
+        among them; None if all words are candidates.
+    """
+
+    ids_S: NDArray[numpy.int64]
+    log_expected_V: NDArray[numpy.float32] | None
+
+
+def all_words(n_words: int) -> Candidates:
+    """RETURNS (Candidates): The whole vocabulary, for the full softmax."""
+    return Candidates(numpy.arange(n_words), None)
+
+
+def sample_words(n_words: int, n_samples: int, random: numpy.random.Generator) -> Candidates:
+    """Draw candidates by rank: the word at rank r with a probability in proportion to log((r + 2) / (r + 1)), which comes
+    close to the frequencies of words, until there are enough different ones (Jean et al. 2015).
+
+    n_words (int): The size of the vocabulary, sorted by frequency.
+    n_samples (int): How many different words to draw, fewer than there are.
+    random (Generator): The source of randomness.
+    RETURNS (Candidates): The words.
+    """
+    if not 0 < n_samples < n_words:
+        raise ValueError(f"Of {n_words} words, 1 to {n_words - 1} can be sampled, not {n_samples}.")
+    drawn = numpy.empty(0, dtype="int64")
+    while True:
+        ranks = numpy.exp(random.random(2 * n_samples) * numpy.log(n_words + 1)).astype("int64") - 1
+        drawn = numpy.concatenate([drawn, numpy.minimum(ranks, n_words - 1)])
+        ids, first = numpy.unique(drawn, return_index=True)
+        if len(ids) >= n_samples:
+            break
+    kept = numpy.argsort(first)[:n_samples]
+    n_tries = first[kept[-1]] + 1
+    rank_V = numpy.arange(n_words)
+    probability_V = numpy.log1p(1 / (rank_V + 1)) / numpy.log(n_words + 1)
+    expected_V = -numpy.expm1(n_tries * numpy.log1p(-probability_V))
+    return Candidates(ids[kept], numpy.log(expected_V).astype("float32"))
+
+
+class Softmax(nn.Module):
+    """A vector and a bias for each word of the vocabulary.
+
+    n_words (int): The size of the vocabulary.
+    width (int): Width of the biLM's output in one direction.
+    """
+
+    def __init__(self, n_words: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(n_words, width))
+        self.bias = nn.Parameter(torch.empty(n_words))
+
+    def initialize(self, seed: int) -> "Softmax":
+        """Fill the softmax with small random weights, the same for the same seed on every platform.
+
+        seed (int): The seed.
+        RETURNS (Softmax): The softmax itself.
+        """
+        values = numpy.random.RandomState(seed).standard_normal(tuple(self.weight.shape))
+        with torch.no_grad():
+            self.weight.copy_(torch.as_tensor(values / numpy.sqrt(self.weight.shape[1])))
+            self.bias.zero_()
+        return self
+
+    def forward(self, x_NP: Tensor, targets_N: Tensor, candidates: Candidates) -> Tensor:
+        """Score the right word against the candidates.
+
+        x_NP (Tensor): The biLM's outputs.
+        targets_N (Tensor): The words that came next.
+        candidates (Candidates): The words to tell them from. Where the right word is among them, it counts once.
+        RETURNS (Tensor): The sum of the cross-entropies. With sampled candidates it is no likelihood of the words.
+        """
+        device = x_NP.device
+        ids_S = torch.as_tensor(candidates.ids_S).to(device)
+        place_V = targets_N.new_full((len(self.weight),), -1)
+        place_V[ids_S] = torch.arange(len(ids_S), device=device)
+        rows = torch.cat([targets_N, ids_S])
+        vectors, biases = functional.embedding(rows, self.weight), self.bias[rows]
+        if candidates.log_expected_V is not None:
+            biases = biases - torch.as_tensor(candidates.log_expected_V).to(device)[rows]
+        sizes = [len(targets_N), len(ids_S)]
+        (true_NP, candidates_SP), (true_N, candidates_S) = torch.split(vectors, sizes), torch.split(biases, sizes)
+        loss: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+            x_NP, true_NP, true_N, candidates_SP, candidates_S, place_V[targets_N]
+        )
+        return loss
+
+    @torch.no_grad()
+    def losses(self, x_NP: Tensor, targets_N: Tensor) -> Tensor:
+        """Compute the cross-entropies among all words, which are honest likelihoods.
+
+        x_NP (Tensor): The biLM's outputs.
+        targets_N (Tensor): The words that came next.
+        RETURNS (Tensor): losses_N, in nats.
+        """
+        n_rows = max(1, 8 * CHUNK_SCORES // len(self.weight))
+        chunks = zip(torch.split(x_NP, n_rows), torch.split(targets_N, n_rows), strict=True)
+        scores = ((functional.linear(x, self.weight, self.bias), targets) for x, targets in chunks)
+        return torch.cat([functional.cross_entropy(*pair, reduction="none") for pair in scores])
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """The summed cross-entropy of right words against candidates, and its gradients in the same pass: the scores, which
+    are many times as large as all else, are never held for more than a chunk of predictions."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x_NP: Tensor,
+        true_NP: Tensor,
+        true_bias_N: Tensor,
+        candidates_SP: Tensor,
+        bias_S: Tensor,
+        place_N: Tensor,
+    ) -> Tensor:
+        """Compute the loss and its gradients.
+
+        x_NP (Tensor): The biLM's outputs.
+        true_NP, true_bias_N (Tensor): The softmax's rows of the right words.
+        candidates_SP, bias_S (Tensor): Those of the candidates.
+        place_N (Tensor): Where the right word is among the candidates, or -1.
+        RETURNS (Tensor): The sum of the cross-entropies.
+        """
+        dtype = product_dtype(x_NP)
+        vectors_SP = candidates_SP.to(dtype)
+        true_score_N = (x_NP * true_NP).sum(dim=-1).add_(true_bias_N)
+        d_x, d_true_N = torch.empty_like(x_NP), torch.empty_like(true_score_N)
+        d_vectors, d_bias = torch.zeros_like(candidates_SP), torch.zeros_like(bias_S)
+        loss = x_NP.new_zeros(())
+        n_rows = max(1, CHUNK_SCORES // len(bias_S))
+        scratch = x_NP.new_empty(n_rows, len(bias_S))
+        for start in range(0, len(x_NP), n_rows):
+            rows = slice(start, start + n_rows)
+            x, true_score, place = x_NP[rows].to(dtype), true_score_N[rows], place_N[rows]
+            scores = torch.add(x @ vectors_SP.T, bias_S, out=scratch[: len(x)])
+            (hit,) = torch.nonzero(place >= 0, as_tuple=True)
+            scores[hit, place[hit]] = -torch.inf
+            # The softmax, in place: divided by its sum, which the right word's share is part of.
+            highest = torch.maximum(scores.amax(dim=-1), true_score)
+            true_share = torch.exp(true_score - highest)
+            total = scores.sub_(highest.unsqueeze(1)).exp_().sum(dim=-1).add_(true_share)
+            loss += (torch.log(total) + highest - true_score).sum()
+            probabilities = scores.div_(total.unsqueeze(1))
+            d_bias += probabilities.sum(dim=0)
+            probabilities = probabilities.to(dtype)
+            d_vectors += probabilities.T @ x
+            d_x[rows] = probabilities @ vectors_SP
+            d_true_N[rows] = true_share / total - 1
+        d_x.addcmul_(d_true_N.unsqueeze(1), true_NP)
+        ctx.save_for_backward(d_x, d_true_N.unsqueeze(1) * x_NP, d_true_N, d_vectors, d_bias)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_loss: Tensor) -> tuple[Tensor | None, ...]:
+        """RETURNS (tuple): The gradients, which `forward` has made."""
+        return *(gradient * d_loss for gradient in ctx.saved_tensors), None

@@ -1,0 +1,172 @@
+"""The training loop, step by step. What is random in a step follows from the seed and the step's number."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from ..bilm.lstm import Dropout, State
+from ..characters import Mark
+from .checkpoint import Checkpoint, optimizer_from_tensors, optimizer_to_tensors, under, within
+from .language_model import LanguageModel
+from .processes import Processes
+from .settings import TrainingSettings
+from .softmax import Candidates, all_words, sample_words
+from .streams import NO_TARGET, Batch, Streams
+
+
+@dataclass
+class Learner:
+    """All that changes while a model learns.
+
+    model (LanguageModel): The model.
+    optimizer, schedule: What changes its weights.
+    streams (Streams): Where it is in the corpus.
+    carried (State): What this process's rows have read so far.
+    n_done (int): Steps that are done.
+    """
+
+    model: LanguageModel
+    optimizer: Optimizer
+    schedule: LRScheduler
+    streams: Streams
+    carried: State
+    n_done: int = 0
+
+    def to_checkpoint(self, processes: Processes, facts: dict[str, object]) -> Checkpoint:
+        """Write down all of it, that of the other processes included. Every process must take part.
+
+        processes (Processes): The processes.
+        facts (dict): What else to note.
+        RETURNS (Checkpoint): The checkpoint.
+        """
+        optimizer, rest = optimizer_to_tensors(self.optimizer)
+        tensors = {
+            **under("model", dict(self.model.named_parameters())),
+            **under("optimizer", optimizer),
+            "hidden": processes.gather(self.carried.hidden, dim=2),
+            "cell": processes.gather(self.carried.cell, dim=2),
+            "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
+        }
+        return Checkpoint(
+            tensors, {**facts, "n_done": self.n_done, "optimizer": rest, "schedule": self.schedule.state_dict()}
+        )
+
+    def restore(self, checkpoint: Checkpoint, processes: Processes) -> None:
+        """Go back to where a checkpoint was made.
+
+        checkpoint (Checkpoint): The checkpoint.
+        processes (Processes): The processes.
+        """
+        tensors, facts = checkpoint.tensors, checkpoint.facts
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(tensors[f"model.{name}"])
+        optimizer_from_tensors(self.optimizer, within("optimizer", tensors), facts["optimizer"])
+        self.schedule.load_state_dict(facts["schedule"])
+        self.streams.positions = processes.share(tensors["positions"], dim=0).numpy()
+        hidden, cell = (processes.share(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
+        self.carried = State(hidden, cell)
+        self.n_done = facts["n_done"]
+
+
+class Step(NamedTuple):
+    """What one step did, in this process.
+
+    number (int): The step, counted from 1.
+    loss (float): The sum of the cross-entropies of both directions. No likelihood if candidates were sampled.
+    n_predicted (int): How many there were.
+    n_words (int): Words that were read.
+    learn_rate (float): The learning rate.
+    grad_norm (float): The norm of all gradients, before it was clipped.
+    seconds (float): How long it took.
+    """
+
+    number: int
+    loss: float
+    n_predicted: int
+    n_words: int
+    learn_rate: float
+    grad_norm: float
+    seconds: float
+
+
+def train(
+    learner: Learner, settings: TrainingSettings, processes: Processes, *, n_steps: int, n_softmax_steps: int
+) -> Iterator[Step]:
+    """Learn, step by step, from where the learner is. Between two steps the learner can be looked at and saved.
+
+    learner (Learner): What is changed.
+    settings (TrainingSettings): How.
+    processes (Processes): Who learns together.
+    n_steps (int): The number of the last step.
+    n_softmax_steps (int): Steps, counted from the first, in which only the softmax learns.
+    YIELDS (Step): What happened.
+    """
+    model, optimizer = learner.model, learner.optimizer
+    module: torch.nn.Module | None = None
+    for batch in islice(learner.streams, n_steps - learner.n_done):
+        start = time.perf_counter()
+        if module is None or learner.n_done == n_softmax_steps:
+            model.bilm.requires_grad_(learner.n_done >= n_softmax_steps)
+            module = processes.join_gradients(model)
+        candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_done)
+        dropout = _make_dropout(settings, learner.n_done, processes)
+        with torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+            loss, learner.carried = module(
+                batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
+            )
+        optimizer.zero_grad()
+        # By the number of tokens, which is the same in all processes, and not of targets, which is not.
+        (loss / batch.targets_AN.size).backward()
+        grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
+        _check_finite(loss.item(), grad_norm, learner.n_done + 1, batch)
+        learn_rate = optimizer.param_groups[0]["lr"]
+        optimizer.step()
+        learner.schedule.step()
+        learner.n_done += 1
+        n_predicted = int((batch.targets_AN != NO_TARGET).sum())
+        seconds = time.perf_counter() - start
+        yield Step(learner.n_done, loss.item(), n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+
+
+def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:
+    """The same candidates in all processes."""
+    if not settings.samples:
+        return all_words(n_words)
+    return sample_words(n_words, settings.samples, numpy.random.default_rng([settings.seed, step]))
+
+
+def _make_dropout(settings: TrainingSettings, step: int, processes: Processes) -> Dropout | None:
+    """Another dropout in each process."""
+    if not settings.dropout:
+        return None
+    seed = numpy.random.SeedSequence([settings.seed, step, processes.rank]).generate_state(1, numpy.uint64)[0]
+    generator = torch.Generator(processes.device).manual_seed(int(seed) % 2**63)
+
+    def drop(x: Tensor) -> Tensor:
+        kept = torch.rand(x.shape, generator=generator, device=x.device, dtype=x.dtype) >= settings.dropout
+        return x * kept.to(x.dtype).div_(1 - settings.dropout)
+
+    return drop
+
+
+def _check_finite(loss: float, grad_norm: float, step: int, batch: Batch) -> None:
+    if math.isfinite(loss) and math.isfinite(grad_norm):
+        return
+    n_rows = batch.starts_TB.shape[1]
+    first_row = (batch.types[i] for i in batch.types_AN[0, ::n_rows])
+    words = " ".join(word for word in first_row if not isinstance(word, Mark))
+    raise FloatingPointError(
+        f"At step {step} the loss is {loss} and the norm of the gradients {grad_norm}. The weights were not changed by "
+        f"this step. Its batch starts with: {words!r:.100}"
+    )
