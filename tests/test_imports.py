@@ -17,6 +17,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN = {
     "characters": ["spacy", "thinc", "spacy_elmo"],
     "atomic": ["spacy", "thinc", "torch", "spacy_elmo"],
+    "charts": ["spacy", "thinc", "torch", "spacy_elmo"],
     "bilm": [
         "spacy",
         "thinc",
@@ -113,6 +114,11 @@ def test_nothing_imports_the_command_line() -> None:
         # spaCy imports every plugin at every start, so what it imports must be quick.
         ("spacy_elmo.pipeline", ["spacy_elmo.bilm.model", "spacy_elmo.formats"]),
         ("spacy_elmo.formats.bilm_tf", ["spacy", "thinc", "h5py"]),
+        ("spacy_elmo.pretraining.optimizers", ["spacy_elmo.bilm.model"]),
+        ("spacy_elmo.pretraining.loggers", ["spacy_elmo.bilm.model"]),
+        # The model that learns, and what it learns from, are torch's part as well.
+        ("spacy_elmo.pretraining.language_model", ["spacy", "thinc"]),
+        ("spacy_elmo.pretraining.perplexity", ["spacy", "thinc"]),
     ],
 )
 def test_import_is_light(module: str, absent: list[str]) -> None:

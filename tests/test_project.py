@@ -3,6 +3,7 @@
 import configparser
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,10 +13,17 @@ from typing import Any
 
 import pytest
 import spacy
+import srsly
+import torch
 from spacy.cli.init_config import fill_config
 from spacy.tokens import DocBin, Span
 from spacy.util import registry
 from thinc.api import Config
+from torch.nn import Parameter
+
+from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.pretraining.settings import read_config, read_settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,19 +41,56 @@ def test_entry_points_are_what_is_registered() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     declared = dict(setup["options.entry_points"])
-    groups = {"spacy_architectures": registry.architectures, "spacy_factories": registry.factories}
+    groups = {
+        "spacy_architectures": registry.architectures,
+        "spacy_factories": registry.factories,
+        "spacy_loggers": registry.loggers,
+        "thinc_optimizers": registry.optimizers,
+        "thinc_schedules": registry.schedules,
+    }
     for group, functions in groups.items():
-        for line in declared[group].strip().splitlines():
+        lines = declared.pop(group).strip().splitlines()
+        for line in lines:
             name, target = line.split(" = ")
             module, function = target.split(":")
             found = functions.get(name)
             assert (found.__module__, found.__name__) == (module, function)
-    ours = {name for name in registry.architectures.get_all() if name.startswith("spacy_elmo.")}
-    assert ours == {line.split(" = ")[0] for line in declared["spacy_architectures"].strip().splitlines()}
+        ours = {name for name in functions.get_all() if name.startswith("spacy_elmo.")}
+        assert ours == {line.split(" = ")[0] for line in lines if line.startswith("spacy_elmo.")}
+    assert declared.keys() == {"spacy_cli"}
     assert "elmo" in {entry.name for entry in entry_points(group="spacy_cli")}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda path: path.name)
+CONFIGS = {path: Config().from_disk(path, interpolate=False) for path in sorted((ROOT / "configs").glob("*.cfg"))}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in CONFIGS if "bilm_training" in CONFIGS[path]], ids=lambda path: path.name
+)
+def test_pretraining_configs_are_whole_and_right(path: Path) -> None:
+    places = {"paths.train": "train.txt", "paths.dev": "dev.txt", "paths.weights": "weights"}
+    overrides = {name: place for name, place in places.items() if name.split(".")[1] in CONFIGS[path]["paths"]}
+    settings = read_settings(read_config(path, overrides))
+    assert (settings.corpus.train, settings.corpus.dev) == ("train.txt", "dev.txt")
+    parameter = Parameter(torch.zeros(2))
+    optimizer = settings.make_optimizer([parameter])
+    settings.make_schedule(optimizer, 100)
+    parameter.grad = torch.ones(2)
+    optimizer.step()
+    assert parameter.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", ["pretrain_medium", "pretrain_paper"])
+def test_sizes_are_those_that_were_published(name: str) -> None:
+    overrides = {"paths.train": "train.txt", "paths.dev": "dev.txt"}
+    settings = read_settings(read_config(ROOT / "configs" / f"{name}.cfg", overrides))
+    assert isinstance(settings.bilm, BiLMConfig)
+    with torch.device("meta"):
+        n_parameters = sum(parameter.numel() for parameter in BiLM(settings.bilm).parameters())
+    assert round(n_parameters / 1e6, 1) == {"pretrain_medium": 28.0, "pretrain_paper": 93.6}[name]
+
+
+@pytest.mark.parametrize("path", [path for path in CONFIGS if "nlp" in CONFIGS[path]], ids=lambda path: path.name)
 def test_configs_are_complete_and_train(path: Path, tmp_path: Path) -> None:
     fill_config(tmp_path / "filled.cfg", path, silent=True)
     filled = Config().from_disk(tmp_path / "filled.cfg", interpolate=False)
@@ -90,6 +135,25 @@ def test_project_runs(tmp_path: Path) -> None:
     (tmp_path / "project.yml").write_bytes((ROOT / "project.yml").read_bytes())
     output = run(sys.executable, "-m", "spacy", "project", "run", "demo", cwd=tmp_path)
     assert "how similar are the vectors" in output
+
+
+@pytest.mark.slow
+def test_project_pretrains(tmp_path: Path) -> None:
+    for name in ("project.yml", "configs", "assets"):
+        source = ROOT / name
+        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
+    # A third of the training, so that it fits a test.
+    config = tmp_path / "configs" / "pretrain_tiny.cfg"
+    config.write_text(config.read_text(encoding="utf8").replace("epochs = 12", "epochs = 4"), encoding="utf8")
+    output = run(sys.executable, "-m", "spacy", "project", "run", "pretrain", cwd=tmp_path)
+    assert "The best model is training/bilm/model-best" in output
+    scores = json.loads((tmp_path / "training" / "bilm" / "perplexity.json").read_text(encoding="utf8"))
+    assert scores["perplexity_mean"] < 0.5 * scores["perplexity_unigram"]
+    # What the project says that it writes, it wrote.
+    project = srsly.read_yaml(ROOT / "project.yml")
+    for command in project["commands"]:
+        for place in command.get("outputs", []):
+            assert (tmp_path / place).exists(), place
 
 
 EXAMPLE = """

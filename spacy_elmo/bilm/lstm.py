@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import BiLMConfig
-from .recurrence import Recurrence, advance, clip_output
+from .recurrence import Recurrence, advance, clip_output, restart
 
 # Tokens whose gates are computed in one product, but in the first layer, which does it for all word types of a batch at
 # once. At the original size the gates of a token take 128 kB; more rows do not make the product faster.
@@ -91,6 +91,7 @@ class BiLSTM(nn.Module):
         state: State,
         *,
         keep: list[Tensor | None] | None = None,
+        anew: State | None = None,
         dropout: Dropout | None = None,
     ) -> tuple[list[Tensor], State]:
         """Run all layers over a packed batch.
@@ -100,6 +101,7 @@ class BiLSTM(nn.Module):
         sizes (list[int]): How many sentences, or rows, have a token at each step.
         state (State): What each of them starts from.
         keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew. For training.
+        anew (State | None): What those start from, hidden_LAP and cell_LAH; None for zeros.
         dropout (Dropout | None): What is done to each layer's input. For training.
         RETURNS (tuple): One outputs_ANP for each layer, the backward ones as that direction reads, and the state after
             each sentence's own last step.
@@ -115,7 +117,9 @@ class BiLSTM(nn.Module):
         for i, layer in enumerate(self.layers):
             if dropout is not None:
                 x_AUP = dropout(x_AUP)
-            y_ANP, hidden_ABP, cell_ABH = layer(x_AUP, rows_AN, sizes, state.hidden[i], state.cell[i], keep)
+            y_ANP, hidden_ABP, cell_ABH = layer(
+                x_AUP, rows_AN, sizes, state.hidden[i], state.cell[i], keep, anew and (anew.hidden[i], anew.cell[i])
+            )
             # The residual stays outside the cell: what recurs is the layer's own output.
             outputs.append(x_AUP + y_ANP if self.skip_connections and outputs else y_ANP)
             x_AUP, rows_AN = outputs[-1], None
@@ -152,6 +156,7 @@ class BiLSTMLayer(nn.Module):
         hidden_ABP: Tensor,
         cell_ABH: Tensor,
         keep: list[Tensor | None] | None = None,
+        anew: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run one layer over a packed batch.
 
@@ -161,6 +166,7 @@ class BiLSTMLayer(nn.Module):
         sizes (list[int]): Sentences at each step.
         hidden_ABP, cell_ABH (Tensor): The state at the start.
         keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew.
+        anew (tuple | None): What those start from, hidden_AP and cell_AH; None for zeros.
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
         """
         keep = keep or [None] * len(sizes)
@@ -168,7 +174,7 @@ class BiLSTMLayer(nn.Module):
             weights = (self.weight, _add_to_forget_gate(self.bias), self.projection)
             clips = (self.cell_clip, self.projection_clip)
             result: tuple[Tensor, Tensor, Tensor] = Recurrence.apply(  # type: ignore[no-untyped-call]
-                x_AUP, hidden_ABP, cell_ABH, *weights, clips, sizes, keep
+                x_AUP, hidden_ABP, cell_ABH, *weights, clips, sizes, keep, anew
             )
             return result
         hidden_weight_APG = self.weight.chunk(2, dim=1)[1]
@@ -180,7 +186,7 @@ class BiLSTMLayer(nn.Module):
                 finished.append((h[:, size:], c[:, size:]))
                 h, c = h[:, :size], c[:, :size]
             if keep_B1 is not None:
-                h, c = h * keep_B1, c * keep_B1
+                h, c = restart(h, c, keep_B1, anew)
             gates.baddbmm_(h, hidden_weight_APG)
             c, tanh_c = advance(gates, c, self.cell_clip)
             h = gates.chunk(4, dim=-1)[3] * tanh_c

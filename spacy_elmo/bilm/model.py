@@ -40,6 +40,12 @@ class BiLM(nn.Module):
         self.register_buffer("initial_cell", None)
 
     @property
+    def initial_state(self) -> State | None:
+        """RETURNS (State | None): The state that sentences start from, hidden_LAP and cell_LAH, where there is one."""
+        hidden, cell = self.initial_hidden, self.initial_cell
+        return None if hidden is None or cell is None else State(hidden, cell)
+
+    @property
     def device(self) -> torch.device:
         """RETURNS (torch.device): Where the weights are."""
         return self.char_cnn.embedding.weight.device
@@ -86,15 +92,12 @@ class BiLM(nn.Module):
         """
         if initial_state not in get_args(InitialState):
             raise ValueError(f"initial_state must be one of {get_args(InitialState)}, got {initial_state!r}.")
-        config = self.config
-        hidden, cell = self.initial_hidden, self.initial_cell
-        if initial_state == "zero" or hidden is None or cell is None:
-            like = self.char_cnn.embedding.weight
-            hidden = like.new_zeros(config.depth, 2, config.projection)
-            cell = like.new_zeros(config.depth, 2, config.cells)
-        return State(
-            hidden.unsqueeze(2).expand(-1, -1, n_sentences, -1), cell.unsqueeze(2).expand(-1, -1, n_sentences, -1)
-        )
+        config, like = self.config, self.char_cnn.embedding.weight
+        state = self.initial_state if initial_state == "stored" else None
+        if state is None:
+            widths = (config.projection, config.cells)
+            state = State(*(like.new_zeros(config.depth, 2, width) for width in widths))
+        return State(*(part.unsqueeze(2).expand(-1, -1, n_sentences, -1) for part in state))
 
     def forward(self, types_UP: Tensor, types_N: Tensor, packing: Packing, state: State) -> tuple[Tensor, State]:
         """Run encoded words through the LSTMs.

@@ -36,6 +36,24 @@ def advance(gates_ABG: Tensor, cell_ABH: Tensor, clip: float | None) -> tuple[Te
     return cell_ABH, (2 * cell_ABH).sigmoid_().mul_(2).sub_(1)
 
 
+def restart(
+    hidden_ABP: Tensor, cell_ABH: Tensor, keep_B1: Tensor, anew: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """Let some rows start anew.
+
+    hidden_ABP, cell_ABH (Tensor): The state of all rows.
+    keep_B1 (Tensor): 1 for the rows that go on, 0 for the others.
+    anew (tuple | None): What the others start from, hidden_AP and cell_AH; None for zeros.
+    RETURNS (tuple): The state of all rows.
+    """
+    hidden_ABP, cell_ABH = hidden_ABP * keep_B1.to(hidden_ABP.dtype), cell_ABH * keep_B1
+    if anew is not None:
+        hidden_AP, cell_AH = anew
+        hidden_ABP += ((1 - keep_B1) * hidden_AP.unsqueeze(1)).to(hidden_ABP.dtype)
+        cell_ABH += (1 - keep_B1) * cell_AH.unsqueeze(1)
+    return hidden_ABP, cell_ABH
+
+
 def clip_output(hidden_ABP: Tensor, clip: float | None) -> Tensor:
     """Bound the projected output, in place."""
     return hidden_ABP if clip is None else hidden_ABP.clamp_(-clip, clip)
@@ -56,6 +74,7 @@ class Recurrence(torch.autograd.Function):
         clips: Clips,
         sizes: list[int],
         keep: list[Tensor | None],
+        anew: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the layer.
 
@@ -66,7 +85,8 @@ class Recurrence(torch.autograd.Function):
         clips (Clips): Bounds of the memory cells, and of the projected output.
         sizes (list[int]): Sentences at each step, never more than at the step before.
         keep (list[Tensor | None]): For each step, keep_B1: 1 for the rows whose state goes on and 0 for those that
-            start anew from zeros; None where all go on.
+            start anew; None where all go on.
+        anew (tuple | None): What they start from then, hidden_AP and cell_AH; None for zeros.
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
         """
         dtype = product_dtype(x_ANP)
@@ -79,7 +99,7 @@ class Recurrence(torch.autograd.Function):
         for x, size, keep_B1 in zip(torch.split(x_ANP.to(dtype), sizes, dim=1), sizes, keep, strict=True):
             h, before = h[:, :size], c[:, :size]
             if keep_B1 is not None:
-                h, before = h * keep_B1.to(dtype), before * keep_B1
+                h, before = restart(h, before, keep_B1, anew)
             inputs_ABX = torch.cat([x, h], dim=-1)
             gates = torch.baddbmm(bias_A1G, inputs_ABX, weight).to(x_ANP.dtype)
             c, tanh_c = advance(gates, before, cell_clip)
@@ -145,7 +165,7 @@ class Recurrence(torch.autograd.Function):
         if projection_AHP is not None:
             opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in ctx.steps], dim=1)
             d_projection = torch.bmm(opened_ANH.transpose(1, 2), d_output_ANP).to(d_y.dtype)
-        return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None
+        return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None, None
 
 
 def _stop_at_clip(gradient: Tensor, value: Tensor, clip: float | None) -> None:

@@ -13,7 +13,7 @@ BURN_IN = 4  # sentences of each stream that are read before the state counts: u
 TOLERANCE = 0.01  # the average state has settled when one more sentence moves it by less than this share of its size
 
 
-def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> tuple[int, bool]:
+def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]], start: State | None = None) -> tuple[int, bool]:
     """Run sentences with the state carried over from each to the next, as published models were trained, and store the
     average of the states between sentences.
 
@@ -21,14 +21,16 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]]) -> tuple[
 
     bilm (BiLM): The model, whose initial state is replaced.
     sentences (Sequence[Sequence[str]]): The sentences' words, in the order of the text.
+    start (State | None): States that texts were read up to, one for each stream; None to start from zeros. A model may
+        settle into one state from zeros and into another from what it has seen while it was trained.
     RETURNS (tuple): How many sentences were read, and whether the state had settled then.
     """
     if not sentences:
         raise ValueError("There is no sentence in the text to find an initial state from.")
-    n_streams = min(STREAMS, len(sentences))
+    n_streams = min(STREAMS if start is None else start.hidden.shape[2], len(sentences))
     n_rounds = len(sentences) // n_streams
     burn_in = min(BURN_IN, n_rounds - 1)
-    state = bilm.start(n_streams, "zero")
+    state = bilm.start(n_streams, "zero") if start is None else State(*(part[:, :, :n_streams] for part in start))
     average: State | None = None
     settled = False
     with torch.no_grad():

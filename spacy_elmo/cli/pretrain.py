@@ -33,7 +33,6 @@ def pretrain_cli(
 
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
-    msg.no_print = not is_first_process()
     try:
         with show_validation_error(config_path, hint_fill=False):
             result = pretrain(
@@ -50,6 +49,8 @@ def pretrain_cli(
         msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
     except KeyboardInterrupt:
         msg.warn("Stopped", _advise(output), exits=130)
+    if not is_first_process():
+        return
     scores = result.likelihood.perplexities
     msg.good(f"The best model is {output / BEST}")
     if result.before is not None:

@@ -29,7 +29,8 @@ class LanguageModel(nn.Module):
         batch (Batch): What is read.
         state (State): What each row starts from.
         candidates (Candidates): The words to tell the right one from.
-        carry_state (bool): Whether a sentence goes on from the state that the one before it ended in.
+        carry_state (bool): Whether a sentence goes on from the state that the one before it ended in, and not from the
+            biLM's initial state.
         dropout (Dropout | None): What is done to the input of each LSTM layer and of the softmax.
         RETURNS (tuple): The sum of the cross-entropies over both directions, and the state after the batch.
         """
@@ -42,7 +43,9 @@ class LanguageModel(nn.Module):
         with torch.set_grad_enabled(torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad):
             types_UP = bilm.encode_words(batch.types)
             sizes = [n_rows] * n_steps
-            outputs, state = bilm.lstm(types_UP, types_AN, sizes, state, keep=keep, dropout=dropout)
+            outputs, state = bilm.lstm(
+                types_UP, types_AN, sizes, state, keep=keep, anew=bilm.initial_state, dropout=dropout
+            )
             x_NP = outputs[-1].flatten(0, 1)
         if dropout is not None:
             x_NP = dropout(x_NP)

@@ -1,7 +1,30 @@
 """A picture of how a run went."""
 
+from collections.abc import Sequence
+
+from ..charts import Chart, Line, draw_charts
 from .metrics import Metrics
 
 
-def draw_learning_curve(metrics: list[Metrics], unigram: float) -> str:
-    return ""
+def draw_learning_curve(metrics: Sequence[Metrics], unigram: float) -> str:
+    """Draw the training loss, and the dev perplexity in both directions.
+
+    metrics (Sequence[Metrics]): What the run wrote down.
+    unigram (float): The perplexity of a model that knows only how frequent words are.
+    RETURNS (str): An SVG document.
+    """
+    loss = Line("sampled or full, both directions", [(line["words"], line["loss"]) for line in metrics])
+    evaluated = [line for line in metrics if "perplexity" in line]
+    perplexities = [
+        Line(direction, [(line["words"], line[f"perplexity_{direction}"]) for line in evaluated])
+        for direction in ("forward", "backward")
+    ]
+    if evaluated:
+        words = [line["words"] for line in evaluated]
+        perplexities.append(Line("unigrams", [(0, unigram), (max(words), unigram)], dashed=True))
+    return draw_charts(
+        [
+            Chart("Training loss (nats)", "words read", [loss]),
+            Chart("Dev perplexity, full softmax", "words read", perplexities, log_scale=True),
+        ]
+    )

@@ -132,12 +132,7 @@ def _find_vocabulary(settings: Settings, train: TokenizedCorpus, output: Path) -
 
 def _make_model(settings: Settings, vocabulary: Vocabulary) -> tuple[LanguageModel, bool]:
     """Make a new model, or load one and give it a new softmax if it has none for these words."""
-    n_samples, seed = settings.training.samples, settings.training.seed
-    if n_samples >= len(vocabulary):
-        raise ValueError(
-            f"[bilm_training] samples is {n_samples}, but the vocabulary has only {len(vocabulary)} words. Use 0 for the full "
-            f"softmax."
-        )
+    seed = settings.training.seed
     if isinstance(settings.bilm, BiLMConfig):
         bilm, softmax_is_new = BiLM(settings.bilm).initialize(seed), False
     elif has_softmax(settings.bilm) and vocabulary_of(settings.bilm).words == vocabulary.words:

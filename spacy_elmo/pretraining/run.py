@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import write_file
-from ..bilm.warm_up import find_initial_state
+from ..bilm.lstm import State
+from ..bilm.warm_up import STREAMS, find_initial_state
 from .checkpoint import Checkpoint
 from .language_model import LanguageModel
 from .learning_curve import draw_learning_curve
@@ -87,9 +88,6 @@ class Run:
 
     def __post_init__(self) -> None:
         training, processes, bilm = self.settings.training, self.processes, self.model.bilm
-        if not training.carry_state:
-            # What sentences start from while the model learns, they start from ever after.
-            bilm.initial_hidden = bilm.initial_cell = None
         n_rows = training.batch_size * processes.count
         first_row = training.batch_size * processes.rank
         streams = Streams(
@@ -177,7 +175,9 @@ class Run:
         RETURNS (Metrics): Its perplexities.
         """
         if self.settings.training.carry_state:
-            find_initial_state(self.model.bilm, list(islice(self.train, WARM_UP_SENTENCES)))
+            # From where the rows are: a model that was never reset may not find there from zeros.
+            carried = State(*(self.processes.gather(part, dim=2)[:, :, :STREAMS] for part in self.learner.carried))
+            find_initial_state(self.model.bilm, list(islice(self.train, WARM_UP_SENTENCES)), carried)
         n_tokens = self.settings.training.eval_tokens or self.dev.n_tokens
         stride = math.ceil(self.dev.n_tokens / n_tokens)
         sentences = islice(self.dev, 0, None, stride)

@@ -66,7 +66,7 @@ class TrainingSettings:
     unroll (int): Tokens of a row that are read, and learned from, in one step.
     carry_state (bool): Whether a sentence goes on from the state that the one before it ended in, as in the original.
     dropout (float): Share of the values that are dropped, of each LSTM layer's input and of the softmax's.
-    samples (int): Words that the right one is told from in training; 0 for all of the vocabulary.
+    samples (int): Words that the right one is told from in training; 0 for all of the vocabulary, as are more than it has.
     grad_clip (float): The largest norm of all gradients together.
     precision (str): "float32" or "bfloat16", of the products in training.
     softmax_steps (int): Steps in which only a fresh softmax learns, where the weights came without one.

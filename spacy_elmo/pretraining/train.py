@@ -141,7 +141,7 @@ def train(
 
 def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:
     """The same candidates in all processes."""
-    if not settings.samples:
+    if not 0 < settings.samples < n_words:
         return all_words(n_words)
     return sample_words(n_words, settings.samples, numpy.random.default_rng([settings.seed, step]))
 

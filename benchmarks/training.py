@@ -1,0 +1,183 @@
+"""Training speed, and its ratio to a plain loop that learns the same, in one run.
+
+    python benchmarks/training.py TEXT [--config configs/pretrain.cfg] [--steps 12] [--rounds 3]
+
+TEXT is tokenized, one sentence a line. The plain loop is what one would write first: torch's LSTMs, one direction after the
+other, every token's spelling through a convolution, the scores of a whole batch at once, autograd for everything, float32.
+It has no clipping inside the LSTM, so it is not ELMo, but it does the same work.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.characters import N_CHARACTERS, encode_word, pad_spellings
+from spacy_elmo.pretraining.language_model import LanguageModel
+from spacy_elmo.pretraining.processes import Processes
+from spacy_elmo.pretraining.settings import TrainingSettings, read_config, read_settings
+from spacy_elmo.pretraining.softmax import Softmax, sample_words
+from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
+from spacy_elmo.pretraining.train import Learner, train
+from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
+
+
+class PlainDirection(nn.Module):
+    """Layers of torch's LSTM with projections, and residuals between them."""
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.LSTM(config.projection, config.cells, proj_size=config.projection) for _ in range(config.depth)
+        )
+
+    def forward(self, x_TBP: Tensor, states: list[tuple[Tensor, Tensor]], dropout: float) -> Tensor:
+        for i, layer in enumerate(self.layers):
+            x_TBP = functional.dropout(x_TBP, dropout)
+            y_TBP, (hidden, cell) = layer(x_TBP, states[i])
+            states[i] = (hidden.detach(), cell.detach())
+            x_TBP = x_TBP + y_TBP if i else y_TBP
+        return functional.dropout(x_TBP, dropout)
+
+
+class PlainModel(nn.Module):
+    """A biLM as one would write it first."""
+
+    def __init__(self, config: BiLMConfig, n_words: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(N_CHARACTERS, config.char_dim)
+        self.convolutions = nn.ModuleList(nn.Conv1d(config.char_dim, count, width) for width, count in config.filters)
+        width = config.n_filters
+        self.gates = nn.ModuleList(nn.Linear(width, width) for _ in range(config.highways))
+        self.transforms = nn.ModuleList(nn.Linear(width, width) for _ in range(config.highways))
+        self.projection = nn.Linear(width, config.projection)
+        self.directions = nn.ModuleList(PlainDirection(config) for _ in range(2))
+        self.vectors = nn.Embedding(n_words, config.projection)
+        self.biases = nn.Embedding(n_words, 1)
+
+    def encode(self, chars_NC: Tensor) -> Tensor:
+        x_NDC = self.embedding(chars_NC).transpose(1, 2)
+        x_NF = torch.cat([convolution(x_NDC).max(dim=-1).values for convolution in self.convolutions], dim=-1).relu()
+        for gate, transform in zip(self.gates, self.transforms, strict=True):
+            opened = torch.sigmoid(gate(x_NF))
+            x_NF = opened * transform(x_NF).relu() + (1 - opened) * x_NF
+        encoded: Tensor = self.projection(x_NF)
+        return encoded
+
+    def loss(self, x_NP: Tensor, targets_N: Tensor, samples_S: Tensor, log_expected_V: Tensor) -> Tensor:
+        predicted = targets_N != NO_TARGET
+        x_NP, targets_N = x_NP[predicted], targets_N[predicted]
+        right = (x_NP * self.vectors(targets_N)).sum(-1) + self.biases(targets_N)[:, 0] - log_expected_V[targets_N]
+        others = x_NP @ self.vectors(samples_S).T + self.biases(samples_S)[:, 0] - log_expected_V[samples_S]
+        others = others.masked_fill(targets_N[:, None] == samples_S[None, :], -torch.inf)
+        scores = torch.cat([right[:, None], others], dim=1)
+        return functional.cross_entropy(scores, torch.zeros_like(targets_N), reduction="sum")
+
+
+def train_plainly(
+    config: BiLMConfig, settings: TrainingSettings, vocabulary: Vocabulary, batches: Iterator[Batch]
+) -> Iterator[int]:
+    """Train a plain model. YIELDS (int): The number of words that a step read."""
+    model = PlainModel(config, len(vocabulary))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    n_rows = settings.batch_size
+    states = [
+        [(torch.zeros(1, n_rows, config.projection), torch.zeros(1, n_rows, config.cells)) for _ in range(config.depth)]
+        for _ in range(2)
+    ]
+    for step, batch in enumerate(batches):
+        samples_S, log_expected_V = sample_words(len(vocabulary), settings.samples, numpy.random.default_rng(step))
+        assert log_expected_V is not None
+        spellings = pad_spellings([encode_word(word, config.max_chars) for word in batch.types], config.max_chars)
+        loss = torch.zeros(())
+        for direction, state, types_N, targets_N in zip(
+            model.directions, states, batch.types_AN, batch.targets_AN, strict=True
+        ):
+            x_TBP = model.encode(torch.as_tensor(spellings[types_N])).view(-1, n_rows, config.projection)
+            y_NP = direction(x_TBP, state, settings.dropout).flatten(0, 1)
+            loss = loss + model.loss(
+                y_NP, torch.as_tensor(targets_N), torch.as_tensor(samples_S), torch.as_tensor(log_expected_V)
+            )
+        optimizer.zero_grad()
+        (loss / batch.targets_AN.size).backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(model.parameters(), settings.grad_clip)
+        optimizer.step()
+        yield batch.n_words
+
+
+def train_ours(
+    config: BiLMConfig, settings: TrainingSettings, vocabulary: Vocabulary, streams: Streams
+) -> Iterator[int]:
+    """Train as the package does. YIELDS (int): The number of words that a step read."""
+    model = LanguageModel(BiLM(config).initialize(0), Softmax(len(vocabulary), config.projection).initialize(1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
+    learner = Learner(model, optimizer, schedule, streams, model.bilm.start(settings.batch_size))
+    processes = Processes(0, 1, torch.device("cpu"))
+    for step in train(learner, settings, processes, n_steps=10**9, n_softmax_steps=0):
+        yield step.n_words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--config", type=Path, default=Path("configs/pretrain.cfg"))
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    overrides = {"paths.train": str(arguments.text), "paths.dev": str(arguments.text)}
+    settings = read_settings(read_config(arguments.config, overrides))
+    config, training = settings.bilm, settings.training
+    assert isinstance(config, BiLMConfig), "a config with sizes is needed"
+    with arguments.text.open(encoding="utf8") as file:
+        vocabulary = count_words((line.split() for line in file), max_size=settings.vocabulary.max_size)
+
+    def make_streams() -> Streams:
+        rows = range(training.batch_size)
+        return Streams(
+            arguments.text,
+            vocabulary,
+            n_rows=training.batch_size,
+            rows=rows,
+            n_steps=training.unroll,
+            with_end=training.carry_state,
+        )
+
+    def ours(precision: str) -> Iterator[int]:
+        changed = TrainingSettings(**{**vars(training), "precision": precision})
+        return train_ours(config, changed, vocabulary, make_streams())
+
+    contestants: dict[str, Iterator[int]] = {
+        "plain loop": train_plainly(config, training, vocabulary, iter(make_streams())),
+        "spacy-elmo, float32": ours("float32"),
+        "spacy-elmo, bfloat16": ours("bfloat16"),
+    }
+    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    for steps in contestants.values():
+        list(islice(steps, 2))  # the first steps prepare
+    # In turns, so that what else the machine does weighs on all alike.
+    for _ in range(arguments.rounds):
+        for name, steps in contestants.items():
+            start = time.perf_counter()
+            n_words = sum(islice(steps, arguments.steps))
+            speeds[name].append(n_words / (time.perf_counter() - start))
+    plain = statistics.median(speeds["plain loop"])
+    print(f"{config}\n{training}\n")
+    print("| loop | words a second | all rounds | ratio |\n|---|---|---|---|")
+    for name, found in speeds.items():
+        rounds = ", ".join(f"{speed:,.0f}" for speed in found)
+        print(f"| {name} | {statistics.median(found):,.0f} | {rounds} | {statistics.median(found) / plain:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
