@@ -1,6 +1,7 @@
 """Write files and directories so that nobody ever sees half of them."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -65,10 +66,12 @@ def recover_directory(directory: Path) -> None:
 
     directory (Path): The directory.
     """
-    if not directory.exists():
-        for aside in sorted(directory.parent.glob(f".{directory.name}-*{ASIDE}")):
-            aside.rename(directory)
-            break
+    if directory.exists():
+        return
+    of_this = re.compile(rf"\.{re.escape(directory.name)}-[a-z0-9_]+{ASIDE}")  # mkdtemp's names have no other letters
+    found = [path for path in directory.parent.glob(f".*{ASIDE}") if of_this.fullmatch(path.name)]
+    if found:
+        max(found, key=lambda path: path.stat().st_mtime_ns).rename(directory)
 
 
 def _umask() -> int:

@@ -92,11 +92,11 @@ def _draw(chart: Chart) -> list[str]:
 def _scale(low: float, high: float, start: float, end: float, *, log_scale: bool = False) -> Callable[[float], float]:
     measure = math.log if log_scale else float
     first, last = measure(low), measure(high)
-    return lambda value: start + (end - start) * (measure(value) - first) / ((last - first) or 1)
+    return lambda value: start + (end - start) * (measure(value) - first) / (last - first)
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers, three to seven of them, the first below and the last above all values."""
+    """Round numbers, two to seven of them, the first below and the last above all values."""
     span = (high - low) or abs(high) or 1.0
     unit = 10 ** math.floor(math.log10(span))
     step = next(unit * share for share in (0.2, 0.5, 1, 2) if span / (unit * share) <= 5)

@@ -1,4 +1,4 @@
-"""Directories that are written whole or not at all."""
+"""Files and directories that are written whole or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_elmo.atomic import write_directory
+from spacy_elmo.atomic import recover_directory, write_directory, write_file
 
 
 @pytest.fixture
@@ -135,3 +135,128 @@ def test_write_directory_keeps_what_is_beside_its_own_files(tmp_path: Path) -> N
     with pytest.raises(ValueError, match="out has other files in it, such as 'thesis.txt'"):
         write(tmp_path / "out", "new")
     assert contents(tmp_path) == {"out/mark": "old", "out/thesis.txt": "years of work"}
+
+
+# A directory that stepped aside when its writer was killed
+
+
+def kill_between_the_renames(directory: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do what a kill does in the worst of all instants: the old directory is aside, and nothing runs any more."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt("killed")
+
+    rename = Path.rename
+    n_renames = 0
+
+    def rename_once(path: Path, target: Path) -> Path:
+        nonlocal n_renames
+        n_renames += 1
+        if n_renames > 1:
+            die()
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_once)
+        patch.setattr("shutil.rmtree", die)
+        with pytest.raises(KeyboardInterrupt, match="killed"):
+            write(directory, text)
+    assert n_renames > 1
+    assert not directory.exists()
+
+
+def test_recover_directory_puts_back_what_stepped_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "out", "old")
+    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "old"}
+
+
+def test_write_directory_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "out", "old")
+    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail(tmp_path / "out", RuntimeError)
+    assert contents(tmp_path / "out") == {"mark": "old"}
+    write(tmp_path / "out", "newer")
+    assert contents(tmp_path / "out") == {"mark": "newer"}
+
+
+def test_recover_directory_leaves_what_is_there(tmp_path: Path) -> None:
+    recover_directory(tmp_path / "out")
+    recover_directory(tmp_path / "nowhere" / "out")
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "out", "new")
+    (tmp_path / ".out-abcd1234-old").mkdir()
+    (tmp_path / ".out-abcd1234-old" / "mark").write_text("old")
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "new"}
+
+
+@pytest.mark.parametrize(
+    "name", [".out-best-abcd1234-old", ".output-abcd1234-old", ".out-abcd1234", "out-abcd1234-old"]
+)
+def test_recover_directory_takes_nothing_of_others(tmp_path: Path, name: str) -> None:
+    # Of a directory "out-best", of one "output", the draft of "out", and what somebody else called so.
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mark").write_text("other")
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path) == {f"{name}/mark": "other"}
+
+
+def test_recover_directory_takes_the_last_that_stepped_aside(tmp_path: Path) -> None:
+    for name, time in [("aaaaaaaa", 1_000), ("mmmmmmmm", 3_000), ("zzzzzzzz", 2_000)]:
+        aside = tmp_path / f".out-{name}-old"
+        aside.mkdir()
+        (aside / "mark").write_text(str(time))
+        for path in (aside / "mark", aside):
+            os.utime(path, (time, time))
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "3000"}
+
+
+def test_recover_directory_takes_names_literally(tmp_path: Path) -> None:
+    aside = tmp_path / ".out[1]-abcd1234-old"
+    aside.mkdir()
+    (aside / "mark").write_text("old")
+    recover_directory(tmp_path / "out[1]")
+    assert contents(tmp_path) == {"out[1]/mark": "old"}
+
+
+# Files
+
+
+def test_write_file_makes_and_replaces(tmp_path: Path) -> None:
+    for text in ("old", "naïve 日本\n"):
+        write_file(tmp_path / "a.txt", text)
+        assert (tmp_path / "a.txt").read_bytes() == text.encode("utf8")
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_write_file_keeps_the_old_if_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_file(tmp_path / "a.txt", "old")
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        write_file(tmp_path / "a.txt", "x" * 100_000 + "\ud800")
+    assert contents(tmp_path) == {"a.txt": "old"}
+
+    def fail_to_replace(path: Path, target: Path) -> None:
+        assert path.read_text() == "new"  # it was complete
+        raise OSError("cannot rename")
+
+    monkeypatch.setattr(Path, "replace", fail_to_replace)
+    for name in ("a.txt", "b.txt"):
+        with pytest.raises(OSError, match="cannot rename"):
+            write_file(tmp_path / name, "new")
+    assert contents(tmp_path) == {"a.txt": "old"}
+
+
+@pytest.mark.usefixtures("usual_umask")
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_write_file_gives_the_usual_permissions(tmp_path: Path) -> None:
+    write_file(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o644
+
+
+def test_write_file_needs_its_directory(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        write_file(tmp_path / "nowhere" / "a.txt", "new")

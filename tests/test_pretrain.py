@@ -295,7 +295,8 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     tmp_path: Path, overrides: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
-    save_file, written = checkpoint_module.save_file, []
+    save_file = checkpoint_module.save_file
+    written: list[Path] = []
 
     def save_to_a_small_disk(tensors: Any, path: Path, metadata: Any) -> None:
         if written:
@@ -417,6 +418,7 @@ def test_a_model_with_its_softmax_goes_on_at_once(
     finetuning["bilm_training.carry_state"] = False
     second = pretrain(FINETUNE, tmp_path / "second", overrides=finetuning)
     assert second.before == pytest.approx(first.likelihood.perplexities["mean"])
+    assert second.before is not None
     assert second.likelihood.perplexities["mean"] < second.before
     # Another vocabulary wants another softmax.
     count_words([["the", "cat"]], max_size=10).to_disk(tmp_path / "words.txt")

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..atomic import write_directory
 from .config import BiLMConfig
@@ -102,13 +102,13 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
     return _assemble(config, tensors, where).to(device)
 
 
-def check_finite(bilm: BiLM, where: Path | str) -> None:
+def check_finite(module: nn.Module, where: Path | str) -> None:
     """Refuse weights that are not numbers: they would turn every vector into NaN.
 
-    bilm (BiLM): The model.
+    module (nn.Module): The model, or a part of it.
     where (Path | str): Where it came from, for the error.
     """
-    broken = [name for name, tensor in bilm.state_dict().items() if not torch.isfinite(tensor).all()]
+    broken = [name for name, tensor in module.state_dict().items() if not torch.isfinite(tensor).all()]
     if broken:
         raise ValueError(
             f"The weights in {where} have values that are infinite or not a number, in {broken}. "

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from ..bilm.lstm import Dropout, State
-from ..bilm.model import BiLM
+from ..bilm.model import WORDS_AT_ONCE, BiLM
+from ..characters import Mark
 from .softmax import Candidates, Softmax
 from .streams import NO_TARGET, Batch
 
@@ -39,9 +40,14 @@ class LanguageModel(nn.Module):
         types_AN = torch.as_tensor(batch.types_AN).to(bilm.device)
         targets = torch.as_tensor(batch.targets_AN).to(bilm.device).flatten()
         keep = None if carry_state else self._keep(batch)
-        # Without a gradient to the biLM, nothing is kept for one.
-        with torch.set_grad_enabled(torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad):
-            types_UP = bilm.encode_words(batch.types)
+        # A biLM that does not learn runs as it does in use, and nothing is kept for a gradient.
+        learns = torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad
+        device = bilm.device.type
+        is_cast = torch.is_autocast_enabled(device) and learns
+        with torch.set_grad_enabled(learns), torch.autocast(device, torch.get_autocast_dtype(device), enabled=is_cast):
+            # For every new shape, products in bfloat16 prepare themselves anew, and remember what they prepared: filled up with
+            # short words, batches have few shapes.
+            types_UP = bilm.encode_words([*batch.types, *[Mark.BEGIN_SENTENCE] * (-len(batch.types) % WORDS_AT_ONCE)])
             sizes = [n_rows] * n_steps
             outputs, state = bilm.lstm(
                 types_UP, types_AN, sizes, state, keep=keep, anew=bilm.initial_state, dropout=dropout

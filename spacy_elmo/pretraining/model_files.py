@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save as format_tensors
 
 from ..atomic import write_directory
-from ..bilm.weights import CONFIG, TENSORS, check_fit, load_weights, write_weights
+from ..bilm.weights import CONFIG, TENSORS, check_finite, check_fit, load_weights, write_weights
 from .language_model import LanguageModel
 from .softmax import Softmax
 from .vocabulary import Vocabulary
@@ -62,4 +62,5 @@ def load_language_model(directory: Path) -> tuple[LanguageModel, Vocabulary]:
     expected = {name: tuple(tensor.shape) for name, tensor in softmax.named_parameters()}
     check_fit(found, expected, path, f"the {len(vocabulary):,} words of {VOCABULARY}")
     softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    check_finite(softmax, path)
     return LanguageModel(bilm, softmax), vocabulary

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,9 +54,9 @@ def prepare_corpus(
         "lang": lang,
         "tokenizer": None if lang is None else f"spacy {spacy_version}",
     }
-    kept = _read_description(directory)
-    if kept is not None and kept["origin"] == origin:
-        return TokenizedCorpus(directory / SENTENCES, kept["n_sentences"], kept["n_tokens"], kept["sha256"])
+    kept = _find_kept(directory, origin)
+    if kept is not None:
+        return kept
     sentences: Iterable[Sentence] = read_corpus(source, lang=lang, n_process=n_process)
     if show_progress is not None:
         sentences = show_progress(sentences, f"Tokenizing {source.name}")
@@ -65,7 +64,8 @@ def prepare_corpus(
         corpus = _write_sentences(sentences, draft / SENTENCES)
         if not corpus.n_sentences:
             raise ValueError(f"The corpus {source} is empty: it has no sentence.")
-        description = {**asdict(corpus), "path": SENTENCES, "origin": origin}
+        n_bytes = (draft / SENTENCES).stat().st_size
+        description = {**asdict(corpus), "path": SENTENCES, "n_bytes": n_bytes, "origin": origin}
         (draft / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf8")
     return TokenizedCorpus(directory / SENTENCES, corpus.n_sentences, corpus.n_tokens, corpus.sha256)
 
@@ -87,10 +87,14 @@ def _write_sentences(sentences: Iterable[Sentence], path: Path) -> TokenizedCorp
     return TokenizedCorpus(path, n_sentences, n_tokens, digest.hexdigest())
 
 
-def _read_description(directory: Path) -> dict[str, Any] | None:
+def _find_kept(directory: Path, origin: dict[str, Any]) -> TokenizedCorpus | None:
+    """Find what was made of the same files before, if it is whole."""
+    path = directory / SENTENCES
     try:
-        description: dict[str, Any] = json.loads((directory / DESCRIPTION).read_text(encoding="utf8"))
-        complete = os.path.getsize(directory / SENTENCES) > 0
-    except (OSError, ValueError):
+        description = json.loads((directory / DESCRIPTION).read_text(encoding="utf8"))
+        if description["origin"] != origin or path.stat().st_size != description["n_bytes"]:
+            return None
+        n_sentences, n_tokens, sha256 = (description[name] for name in ("n_sentences", "n_tokens", "sha256"))
+    except (OSError, ValueError, TypeError, KeyError):
         return None
-    return description if complete else None
+    return TokenizedCorpus(path, n_sentences, n_tokens, sha256)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -95,7 +96,7 @@ class TrainingSettings:
         )
         _check_range("bilm_training", self, least=1, names=["batch_size", "unroll", "log_frequency", "eval_frequency"])
         for name, is_right, wanted in [
-            ("epochs", self.epochs > 0, "above 0"),
+            ("epochs", 0 < self.epochs < math.inf, "above 0, and finite"),
             ("grad_clip", self.grad_clip > 0, "above 0"),
             ("dropout", 0 <= self.dropout < 1, "at least 0 and below 1"),
             ("precision", self.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}"),

@@ -1,0 +1,47 @@
+"""The max-pool over a word, whose gradient is worked out by hand."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from spacy_elmo.bilm.char_cnn import _MaxPool
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def gradients(x: Tensor, d_maximum: Tensor) -> tuple[Tensor, Tensor]:
+    """Pool with our function and with torch's, and give the gradients of both."""
+    ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+    pooled: Tensor = _MaxPool.apply(ours)  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(pooled, theirs.amax(dim=1), rtol=0, atol=0)
+    torch.autograd.backward([pooled, theirs.amax(dim=1)], [d_maximum, d_maximum])
+    assert ours.grad is not None
+    assert theirs.grad is not None
+    return ours.grad, theirs.grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(5, 7, 3), (1, 1, 1), (4, 1, 2), (1, 6, 1)])
+def test_max_pool_agrees_with_amax(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    # Few values, so that many maxima are tied: two, three or all of a word's.
+    x = torch.randint(-2, 3, shape, generator=generator).to(dtype)
+    d_maximum = torch.randn(shape[0], shape[2], generator=generator).to(dtype)
+    ours, theirs = gradients(x, d_maximum)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    torch.testing.assert_close(ours.double().sum(dim=1), d_maximum.double(), rtol=1e-2, atol=1e-6)
+
+
+def test_max_pool_shares_a_gradient_among_equal_maxima() -> None:
+    x = torch.tensor([[[1.0, -1.0], [3.0, -1.0], [3.0, -1.0], [2.0, -1.0]]])
+    ours, theirs = gradients(x, torch.tensor([[8.0, 6.0]]))
+    expected = torch.tensor([[[0.0, 1.5], [4.0, 1.5], [4.0, 1.5], [0.0, 1.5]]])
+    torch.testing.assert_close(ours, expected, rtol=0, atol=0)
+    torch.testing.assert_close(theirs, expected, rtol=0, atol=0)
+
+
+def test_max_pool_tells_values_apart_that_are_hardly_different() -> None:
+    x = torch.tensor([[[1.0], [1.0 + 2**-23], [1e-30]], [[1e-30], [2e-30], [0.0]]])
+    ours, theirs = gradients(x, torch.tensor([[1.0], [1.0]]))
+    torch.testing.assert_close(ours.squeeze(-1), torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), rtol=0, atol=0)
+    torch.testing.assert_close(theirs, ours, rtol=0, atol=0)
