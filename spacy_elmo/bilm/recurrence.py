@@ -117,8 +117,6 @@ class Recurrence(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Run the layer backwards. `d` is the gradient of the loss by what follows it."""
         d_y, d_last_hidden, d_last_cell = gradients
-        # Let go of what was kept as soon as this is done, and not only when the next batch has been kept as well.
-        steps, ctx.steps = ctx.steps, None
         weight_AXG, projection_AHP = ctx.saved_tensors
         cell_clip, output_clip = ctx.clips
         dtype, width = weight_AXG.dtype, d_y.shape[-1]
@@ -131,7 +129,7 @@ class Recurrence(torch.autograd.Function):
         d_output_ANP = weight_AXG.new_empty(2, n_tokens, width)
         # Sentences that have ended wait in d_h and d_c for their own last step: their rows are the last ones.
         end = n_tokens
-        for step, size, keep_B1 in zip(reversed(steps), reversed(ctx.sizes), reversed(ctx.keep), strict=True):
+        for step, size, keep_B1 in zip(reversed(ctx.steps), reversed(ctx.sizes), reversed(ctx.keep), strict=True):
             _, gates, before, c, tanh_c, h = step
             i, j, f, o = gates.chunk(4, dim=-1)
             rows = slice(end - size, end)
@@ -161,11 +159,11 @@ class Recurrence(torch.autograd.Function):
             if keep_B1 is not None:
                 d_step_h.mul_(keep_B1)
                 d_step_c.mul_(keep_B1)
-        inputs_ANX = torch.cat([step[0] for step in steps], dim=1)
+        inputs_ANX = torch.cat([step[0] for step in ctx.steps], dim=1)
         d_weight = torch.bmm(inputs_ANX.transpose(1, 2), d_gates_ANG).to(d_y.dtype)
         d_projection = None
         if projection_AHP is not None:
-            opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in steps], dim=1)
+            opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in ctx.steps], dim=1)
             d_projection = torch.bmm(opened_ANH.transpose(1, 2), d_output_ANP).to(d_y.dtype)
         return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None, None
 

@@ -129,14 +129,16 @@ def train(
         # By the number of tokens, which is the same in all processes, and not of targets, which is not.
         (loss / batch.targets_AN.size).backward()
         grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
-        _check_finite(loss.item(), grad_norm, learner.n_done + 1, batch)
+        total = loss.item()
+        del loss  # and with it all that was kept for the gradients, before the next batch keeps as much
+        _check_finite(total, grad_norm, learner.n_done + 1, batch)
         learn_rate = optimizer.param_groups[0]["lr"]
         optimizer.step()
         learner.schedule.step()
         learner.n_done += 1
         n_predicted = int((batch.targets_AN != NO_TARGET).sum())
         seconds = time.perf_counter() - start
-        yield Step(learner.n_done, loss.item(), n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+        yield Step(learner.n_done, total, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
 
 
 def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:
