@@ -119,7 +119,9 @@ def train_ours(
     config: BiLMConfig, settings: TrainingSettings, vocabulary: Vocabulary, streams: Streams
 ) -> Iterator[int]:
     """Train as the package does. YIELDS (int): The number of words that a step read."""
-    model = LanguageModel(BiLM(config).initialize(0), Softmax(len(vocabulary), config.projection).initialize(1))
+    model = LanguageModel(
+        BiLM(config).initialize(0), Softmax(len(vocabulary), config.projection).initialize(1, vocabulary.counts)
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
     learner = Learner(model, optimizer, schedule, streams, model.bilm.start(settings.batch_size))

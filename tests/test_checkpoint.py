@@ -264,7 +264,7 @@ def test_optimizer_keeps_what_is_no_tensor(tmp_path: Path) -> None:
 def make_model(seed: int = 0, text: list[list[str]] = TEXT) -> tuple[LanguageModel, Vocabulary]:
     vocabulary = count_words(text, max_size=100)
     bilm = random_bilm(seed)
-    softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(seed + 1)
+    softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(seed + 1, vocabulary.counts)
     with torch.no_grad():
         softmax.bias.copy_(torch.linspace(-1, 1, len(vocabulary)) + seed)
     return LanguageModel(bilm, softmax), vocabulary

@@ -43,7 +43,7 @@ def make_model(directory: Path, **changes: Any) -> tuple[LanguageModel, "Reader"
     options = published_options(**changes)
     arrays = published_arrays(options)
     bilm = read_bilm_tf(*write_published(directory, options, arrays))
-    softmax = Softmax(N_WORDS, bilm.config.projection).initialize(0)
+    softmax = Softmax(N_WORDS, bilm.config.projection).initialize(0, range(N_WORDS))
     with torch.no_grad():
         softmax.weight.mul_(3)
         softmax.bias.copy_(torch.linspace(-1, 1, N_WORDS))

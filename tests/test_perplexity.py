@@ -40,7 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
 
 def make_model(directory: Path, arrays: Arrays = ARRAYS) -> LanguageModel:
     bilm = read_bilm_tf(*write_published(directory, OPTIONS, arrays))
-    softmax = Softmax(len(VOCABULARY), bilm.config.projection).initialize(0)
+    softmax = Softmax(len(VOCABULARY), bilm.config.projection).initialize(0, VOCABULARY.counts)
     with torch.no_grad():
         softmax.weight.mul_(3)
         softmax.bias.copy_(torch.linspace(-1, 1, len(VOCABULARY)))
@@ -217,7 +217,9 @@ def test_unigram_of_many_words_comes_close_to_that_of_their_vocabulary(model: La
     vocabulary: Vocabulary = count_words(text, max_size=100)
     bilm = model.bilm
     likelihood = measure_likelihood(
-        LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(0)).double(), vocabulary, text
+        LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(0, vocabulary.counts)).double(),
+        vocabulary,
+        text,
     )
     assert vocabulary.unigram_perplexity == pytest.approx(4)
     assert likelihood.perplexities["unigram"] == pytest.approx(4, rel=0.01)

@@ -175,13 +175,15 @@ def test_losses_are_those_of_each_word() -> None:
     assert softmax(x, targets, all_words(N_WORDS)).item() == pytest.approx(sum(expected), rel=1e-12)
 
 
-def test_initial_weights_follow_from_the_seed() -> None:
-    softmax = Softmax(400, 25).initialize(3)
-    same, other = Softmax(400, 25).initialize(3), Softmax(400, 25).initialize(4)
+def test_initial_weights_follow_from_the_seed_and_the_frequencies() -> None:
+    counts = list(range(400, 0, -1))
+    softmax, same, other = (Softmax(400, 25).initialize(seed, counts) for seed in (3, 3, 4))
     assert torch.equal(softmax.weight, same.weight)
     assert not torch.allclose(softmax.weight, other.weight)
-    assert not softmax.bias.any()
-    assert float(softmax.weight.detach().std()) == pytest.approx(0.2, rel=0.03)
+    assert float(softmax.weight.detach().std()) == pytest.approx(0.1, rel=0.03)
+    # Before it has learned, it knows how frequent words are, each counted once more.
+    losses = softmax.losses(torch.zeros(400, 25), torch.arange(400))
+    assert_allclose(losses.numpy(), -numpy.log((numpy.asarray(counts) + 1) / (sum(counts) + 400)), rtol=1e-5)
 
 
 # Candidates

@@ -139,7 +139,8 @@ def _make_model(settings: Settings, vocabulary: Vocabulary) -> tuple[LanguageMod
         return load_language_model(settings.bilm)[0], False
     else:
         bilm, softmax_is_new = load_weights(settings.bilm), True
-    return LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(seed + 1)), softmax_is_new
+    softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(seed + 1, vocabulary.counts)
+    return LanguageModel(bilm, softmax), softmax_is_new
 
 
 def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> None:

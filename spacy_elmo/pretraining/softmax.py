@@ -3,6 +3,7 @@
 Shape suffixes: N prediction, P projection, V word of the vocabulary, S candidate.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -16,6 +17,9 @@ from ..bilm.precision import product_dtype
 
 # Scores that are computed at once. A chunk of them stays in the processor's cache, the scores of a whole batch do not.
 CHUNK_SCORES = 2**19
+
+# How large the first vectors of words are, beside outputs whose products with them would have a variance of 1.
+INITIAL_SHARE = 0.5
 
 
 class Candidates(NamedTuple):
@@ -73,16 +77,18 @@ class Softmax(nn.Module):
         self.weight = nn.Parameter(torch.empty(n_words, width))
         self.bias = nn.Parameter(torch.empty(n_words))
 
-    def initialize(self, seed: int) -> "Softmax":
-        """Fill the softmax with small random weights, the same for the same seed on every platform.
+    def initialize(self, seed: int, counts: Sequence[int]) -> "Softmax":
+        """Fill the softmax so that it predicts words by their frequency, whatever came before them, and can learn.
 
-        seed (int): The seed.
+        seed (int): The seed: the same weights for the same seed on every platform.
+        counts (Sequence[int]): How often each word occurs.
         RETURNS (Softmax): The softmax itself.
         """
         values = numpy.random.RandomState(seed).standard_normal(tuple(self.weight.shape))
+        frequencies = numpy.asarray(counts, dtype="float64") + 1
         with torch.no_grad():
-            self.weight.copy_(torch.as_tensor(values / numpy.sqrt(self.weight.shape[1])))
-            self.bias.zero_()
+            self.weight.copy_(torch.as_tensor(INITIAL_SHARE * values / numpy.sqrt(self.weight.shape[1])))
+            self.bias.copy_(torch.as_tensor(numpy.log(frequencies / frequencies.sum())))
         return self
 
     def forward(self, x_NP: Tensor, targets_N: Tensor, candidates: Candidates) -> Tensor:
