@@ -33,8 +33,9 @@ def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
     try:
         # mkdtemp makes directories that only their owner can read.
         draft.chmod(0o777 & ~_umask())
-        yield draft
-        _sync(draft)
+        with naming(directory):
+            yield draft
+            _sync(draft)
         if directory.exists():
             # A rename cannot replace a full directory, so the old one steps aside until the new one is in place.
             directory.rename(aside)
@@ -54,10 +55,23 @@ def write_file(path: Path, text: str) -> None:
     """
     draft = path.with_name(f".{path.name}-draft")
     try:
-        draft.write_text(text, encoding="utf8")
-        draft.replace(path)
+        with naming(path):
+            draft.write_text(text, encoding="utf8")
+            draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say in an error what could not be written: a full disk does not.
+
+    path (Path): What is written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{path} could not be written: {error}. Is the disk full, or are you not allowed to?") from error
 
 
 def recover_directory(directory: Path) -> None:
@@ -66,12 +80,24 @@ def recover_directory(directory: Path) -> None:
 
     directory (Path): The directory.
     """
-    if directory.exists():
-        return
-    of_this = re.compile(rf"\.{re.escape(directory.name)}-[a-z0-9_]+{ASIDE}")  # mkdtemp's names have no other letters
-    found = [path for path in directory.parent.glob(f".*{ASIDE}") if of_this.fullmatch(path.name)]
-    if found:
+    found = _leftovers(directory, ASIDE)
+    if found and not directory.exists():
         max(found, key=lambda path: path.stat().st_mtime_ns).rename(directory)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what writers of a directory left beside it when they were killed. Nobody may be writing it meanwhile.
+
+    directory (Path): The directory.
+    """
+    recover_directory(directory)
+    for path in _leftovers(directory, f"({ASIDE})?"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _leftovers(directory: Path, ending: str) -> list[Path]:
+    of_this = re.compile(rf"\.{re.escape(directory.name)}-[a-z0-9_]{{8}}{ending}")  # as mkdtemp makes names
+    return [path for path in directory.parent.glob(".*") if of_this.fullmatch(path.name)]
 
 
 def _umask() -> int:

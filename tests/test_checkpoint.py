@@ -364,7 +364,7 @@ def test_failing_write_leaves_the_model_that_was_there(
     save_language_model(*make_model(), tmp_path / "out")
     before = contents(tmp_path)
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError("no space left on device")
 
     if part == "vocabulary":

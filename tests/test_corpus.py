@@ -117,7 +117,7 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     fails("a.txt.gz", b"this is no gzip", "a.txt.gz cannot be read")
     fails("b.txt.gz", gzip.compress(b"words " * 1000)[:-20], "b.txt.gz cannot be read")
     fails("a.csv", b"a,b", r"its name should end in \.txt, \.jsonl, \.spacy, \.txt\.gz")
-    fails("a.txt", b"a", "spaCy knows no language 'klingon'", lang="klingon")
+    fails("a.txt", b"a", "spaCy cannot tokenize the language 'klingon'", lang="klingon")
     with pytest.raises(ValueError, match="no corpus at .*nowhere"):
         list(read_corpus(tmp_path / "nowhere", lang=None))
     (tmp_path / "empty").mkdir()

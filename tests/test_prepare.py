@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_elmo.pretraining import prepare
-from spacy_elmo.pretraining.corpus import Sentence
+from spacy_elmo.pretraining.corpus import Sentence, read_corpus
 from spacy_elmo.pretraining.prepare import DESCRIPTION, SENTENCES, TokenizedCorpus, prepare_corpus
+from spacy_elmo.pretraining.vocabulary import count_words
 
 WORDS = [["Ada", "wrote", "it", "."], ["It", "is", "naïve", "日本", "."]]
 TOKENIZED = "Ada wrote it .\nIt is naïve 日本 .\n"
@@ -96,29 +98,28 @@ def test_raw_text_is_tokenized(tmp_path: Path) -> None:
     assert (corpus.n_sentences, corpus.n_tokens) == (2, 8)
 
 
-def test_words_that_a_line_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_a_line_cannot_hold(tmp_path: Path) -> None:
     sentences = [
-        ["New York", " ", "\u2028", "is\tbig"],
-        ["\ud800"],  # nothing is left of it
-        ["x\ud83dy", "\udc00", "z"],
-        [" ", "\n"],
+        ["New York", "\u2028", "is\tbig"],
         ["a\nb", "c\x85d", "e\xa0f\r"],
         ["a\u200bb", "🦆"],
     ]
-    monkeypatch.setattr(prepare, "read_corpus", lambda path, **_: iter(sentences))
-    corpus = prepare_corpus(make_source(tmp_path), tmp_path / "out", lang=None)
-    expected = [
-        ["New", "York", "is", "big"],
-        ["xy", "z"],
-        ["a", "b", "c", "d", "e", "f"],
-        ["a\u200bb", "🦆"],
-    ]
+    DocBin(docs=[Doc(Vocab(), words=words) for words in sentences]).to_disk(tmp_path / "docs.spacy")
+    corpus = prepare_corpus(tmp_path / "docs.spacy", tmp_path / "out", lang=None)
+    expected = [["New", "York", "is", "big"], ["a", "b", "c", "d", "e", "f"], ["a\u200bb", "🦆"]]
     assert list(corpus) == expected
-    assert corpus.n_sentences == 4
-    assert corpus.n_tokens == 14
-    written = corpus.path.read_bytes()
-    assert written.decode("utf8").split("\n") == [*map(" ".join, expected), ""]
-    assert corpus.sha256 == hashlib.sha256(written).hexdigest()
+    assert (corpus.n_sentences, corpus.n_tokens) == (3, 12)
+    assert corpus.sha256 == hashlib.sha256(corpus.path.read_bytes()).hexdigest()
+    # The words that are counted are those that are read.
+    vocabulary = count_words(read_corpus(tmp_path / "docs.spacy", lang=None), max_size=100)
+    assert sorted(vocabulary.words[3:]) == sorted({word for words in expected for word in words})
+
+
+@pytest.mark.parametrize("lang", [None, "en"])
+def test_lone_surrogates_are_dropped(tmp_path: Path, lang: str | None) -> None:
+    lines = [json.dumps({"text": text}) for text in ("\ud800", "x\ud83dy \udc00 z")]
+    (tmp_path / "text.jsonl").write_text("\n".join(lines) + "\n")
+    assert list(prepare_corpus(tmp_path / "text.jsonl", tmp_path / "out", lang=lang)) == [["xy", "z"]]
 
 
 def test_progress_is_shown_while_it_is_made(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,13 +27,14 @@ from spacy_elmo.pretraining.perplexity import measure_likelihood
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.run import Run
 from spacy_elmo.pretraining.streams import Streams
-from spacy_elmo.pretraining.vocabulary import count_words
+from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
 from .helpers import SIZES, random_bilm
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_tiny.cfg"
 FINETUNE = CONFIG.with_name("finetune.cfg")
 STEPS = 8
+GOING_ON = {"bilm_training.logger": {"@loggers": "spacy_elmo.ConsoleLogger.v1", "progress_bar": False}}
 
 
 def make_text(path: Path, n_sentences: int, seed: int) -> Path:
@@ -162,7 +164,7 @@ def test_the_best_model_is_kept(tmp_path: Path, overrides: dict[str, Any], monke
     def evaluate(run: Run) -> dict[str, Any]:
         weights.append(run.model.softmax.weight.detach().clone())
         perplexity = next(perplexities)
-        return {"perplexity": perplexity, "perplexity_forward": perplexity, "perplexity_backward": perplexity}
+        return {f"perplexity{kind}": perplexity for kind in ("", "_forward", "_backward", "_unigram")}
 
     monkeypatch.setattr(Run, "evaluate", evaluate)
     pretrain(CONFIG, tmp_path / "out", overrides=overrides)
@@ -200,8 +202,7 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any]
     with pytest.raises(KeyboardInterrupt):
         pretrain(CONFIG, tmp_path / "parts", overrides=stopping)
     assert [line["step"] for line in read_metrics(tmp_path / "parts")] == [1, 2, 3, 4, 5]
-    going_on = {"bilm_training.logger": {"@loggers": "spacy_elmo.ConsoleLogger.v1", "progress_bar": False}}
-    pretrain(CONFIG, tmp_path / "parts", overrides=going_on, resume=True)
+    pretrain(CONFIG, tmp_path / "parts", overrides=GOING_ON, resume=True)
     for name in ("model-best", "model-last"):
         assert_same_weights(tmp_path / "whole" / name, tmp_path / "parts" / name)
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")  # the optimizer's averages, positions and states
@@ -261,12 +262,30 @@ def test_a_run_does_not_go_on_under_another_config(
 def test_a_run_does_not_go_on_with_another_corpus(tmp_path: Path, overrides: dict[str, Any]) -> None:
     pretrain(CONFIG, tmp_path / "out", overrides=overrides)
     other = {"paths.train": str(make_text(tmp_path / "other.txt", 120, seed=5))}
-    with pytest.raises(ValueError, match="has another corpus"):
+    with pytest.raises(ValueError, match="has another training text"):
         pretrain(CONFIG, tmp_path / "out", overrides=other, resume=True)
     words = tmp_path / "words.txt"
     count_words([["the", "cat"]], max_size=10).to_disk(words)
     with pytest.raises(ValueError, match="has another vocabulary"):
         pretrain(CONFIG, tmp_path / "out", overrides={"paths.vocab": str(words)}, resume=True)
+
+
+def test_a_run_does_not_go_on_with_another_dev_text(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    other = {"paths.dev": str(make_text(tmp_path / "other.txt", 30, seed=5))}
+    with pytest.raises(ValueError, match="has another dev text"):
+        pretrain(CONFIG, tmp_path / "out", overrides=other, resume=True)
+
+
+def test_a_run_keeps_the_text_that_it_began_with(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
+    stop_after(5)
+    stopping = {**overrides, "bilm_training.logger": {"@loggers": "spacy_elmo_tests.Stop.v1"}}
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(CONFIG, tmp_path / "parts", overrides=stopping)
+    make_text(Path(overrides["paths.train"]), 50, seed=9)
+    pretrain(CONFIG, tmp_path / "parts", overrides=GOING_ON, resume=True)
+    assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "parts" / "model-last")
 
 
 def test_a_moved_corpus_is_still_the_same(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -286,6 +305,39 @@ def test_a_run_is_not_replaced_unasked(tmp_path: Path, overrides: dict[str, Any]
         pretrain(CONFIG, tmp_path / "out", overrides=overrides)
     pretrain(CONFIG, tmp_path / "out", overrides={**overrides, "bilm_training.seed": 1}, overwrite=True)
     assert [line["step"] for line in read_metrics(tmp_path / "out")] == list(range(1, STEPS + 1))
+
+
+def test_nothing_is_replaced_by_a_run_that_cannot_start(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    output = tmp_path / "out"
+    pretrain(CONFIG, output, overrides=overrides)
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    for wrong in ({"paths.train": "no/such.txt"}, {"bilm_training.optimizer.name": "AdamX"}, {"bilm.cells": 0}):
+        with pytest.raises(ValueError, match=r"no corpus at|no optimizer 'AdamX'|cells must be"):
+            pretrain(CONFIG, output, overrides={**overrides, **wrong}, overwrite=True)
+    assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
+
+
+def test_files_of_others_in_the_output_are_kept(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    words = count_words([["the", "cat"]], max_size=10)
+    words.to_disk(tmp_path / "out" / "vocab.txt")
+    overrides["paths.vocab"] = str(tmp_path / "out" / "vocab.txt")
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    assert Vocabulary.from_disk(tmp_path / "out" / "vocab.txt") == words
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "metrics.jsonl").write_text("something dear")
+    with pytest.raises(ValueError, match="something else with a metrics.jsonl"):
+        pretrain(CONFIG, tmp_path / "other", overrides=overrides)
+    assert (tmp_path / "other" / "metrics.jsonl").read_text() == "something dear"
+
+
+def test_what_killed_writers_left_is_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    for name in (".model-last-abcd1234", ".model-best-abcd1234-old"):
+        (tmp_path / "out" / name).mkdir()
+        (tmp_path / "out" / name / "model.safetensors").write_bytes(b"half")
+    pretrain(CONFIG, tmp_path / "out", resume=True)
+    assert [path.name for path in (tmp_path / "out").glob(".*")] == []
+    assert (tmp_path / "out" / "model-best" / "vocab.txt").exists()
 
 
 # --- when something goes wrong ---
@@ -383,7 +435,7 @@ def finetuning(overrides: dict[str, Any]) -> dict[str, Any]:
     """The values of a run that goes on from weights."""
     return {
         **{name: value for name, value in overrides.items() if not name.startswith("bilm.")},
-        "bilm_training.softmax_steps": 4,
+        "bilm_training.softmax_share": 0.5,
         "bilm_training.precision": "float32",
     }
 
@@ -396,26 +448,26 @@ def test_a_new_softmax_learns_before_the_rest(tmp_path: Path, finetuning: dict[s
     stopping = {**finetuning, "bilm_training.logger": {"@loggers": "spacy_elmo_tests.Stop.v1"}}
     with pytest.raises(KeyboardInterrupt):
         pretrain(FINETUNE, tmp_path / "out", overrides=stopping)
-    frozen, _ = load_language_model(tmp_path / "out" / "model-last")
+    frozen, vocabulary = load_language_model(tmp_path / "out" / "model-last")
     for name, parameter in bilm.named_parameters():
         assert torch.equal(parameter, frozen.bilm.get_parameter(name)), name
+    shutil.rmtree(tmp_path / "weights")  # what the run needs of them is in its checkpoint
     softmax_before = frozen.softmax.weight.clone()
-    going_on = {"bilm_training.logger": {"@loggers": "spacy_elmo.ConsoleLogger.v1", "progress_bar": False}}
-    result = pretrain(FINETUNE, tmp_path / "out", overrides=going_on, resume=True)
+    result = pretrain(FINETUNE, tmp_path / "out", overrides=GOING_ON, resume=True)
     trained, _ = load_language_model(tmp_path / "out" / "model-last")
     for name, parameter in bilm.named_parameters():
         assert not torch.equal(parameter, trained.bilm.get_parameter(name)), name
     assert not torch.equal(softmax_before, trained.softmax.weight)
-    evaluated = {line["step"]: line for line in read_metrics(tmp_path / "out") if "perplexity" in line}
-    assert result.before == evaluated[4]["perplexity"]
+    dev = [line.split() for line in Path(finetuning["paths.dev"]).read_text().splitlines()]
+    assert result.before == pytest.approx(measure_likelihood(frozen, vocabulary, dev).perplexities["mean"])
 
 
 def test_a_model_with_its_softmax_goes_on_at_once(
     tmp_path: Path, overrides: dict[str, Any], finetuning: dict[str, Any]
 ) -> None:
     first = pretrain(CONFIG, tmp_path / "first", overrides=overrides)
-    finetuning |= {"paths.weights": str(tmp_path / "first" / "model-best"), "bilm_training.eval_tokens": 0}
-    finetuning["bilm_training.carry_state"] = False
+    finetuning |= {"paths.weights": str(tmp_path / "first" / "model-best")}
+    finetuning |= {"bilm_training.carry_state": False, "bilm_training.eval_tokens": 20}  # before and after are of all
     second = pretrain(FINETUNE, tmp_path / "second", overrides=finetuning)
     assert second.before == pytest.approx(first.likelihood.perplexities["mean"])
     assert second.before is not None

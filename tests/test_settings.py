@@ -104,7 +104,7 @@ def test_weights_to_go_on_from() -> None:
         ValueError, match=r"\[bilm\] weights must be a weights directory\. .*--paths\.weights DIRECTORY"
     ):
         read({"bilm": {"weights": None}})
-    with pytest.raises(ValueError, match=r"\[bilm\]: 'weights' is unknown"):
+    with pytest.raises(ValueError, match=r"\[bilm\] has sizes for a new model\. .*configs/finetune\.cfg"):
         read({"bilm.weights": "some/where"})
 
 
@@ -160,35 +160,35 @@ def test_unknown_names_that_are_like_no_other() -> None:
 
 
 TYPES: dict[str, str] = {
-    "corpus.train": "str",
-    "corpus.dev": "str",
-    "corpus.lang": "str or null",
-    "corpus.n_process": "int",
-    "corpus.cache": "str or null",
-    "vocabulary.path": "str or null",
-    "vocabulary.max_size": "int",
-    "vocabulary.min_count": "int",
-    "bilm_training.seed": "int",
-    "bilm_training.epochs": "float",
-    "bilm_training.max_steps": "int",
-    "bilm_training.batch_size": "int",
-    "bilm_training.unroll": "int",
-    "bilm_training.carry_state": "bool",
-    "bilm_training.dropout": "float",
-    "bilm_training.samples": "int",
-    "bilm_training.grad_clip": "float",
-    "bilm_training.precision": "str",
-    "bilm_training.softmax_steps": "int",
-    "bilm_training.log_frequency": "int",
-    "bilm_training.eval_frequency": "int",
-    "bilm_training.eval_tokens": "int",
+    "corpus.train": "a text",
+    "corpus.dev": "a text",
+    "corpus.lang": "a text or null",
+    "corpus.n_process": "a whole number",
+    "corpus.cache": "a text or null",
+    "vocabulary.path": "a text or null",
+    "vocabulary.max_size": "a whole number",
+    "vocabulary.min_count": "a whole number",
+    "bilm_training.seed": "a whole number",
+    "bilm_training.epochs": "a number",
+    "bilm_training.max_steps": "a whole number",
+    "bilm_training.batch_size": "a whole number",
+    "bilm_training.unroll": "a whole number",
+    "bilm_training.carry_state": "true or false",
+    "bilm_training.dropout": "a number",
+    "bilm_training.samples": "a whole number",
+    "bilm_training.grad_clip": "a number",
+    "bilm_training.precision": "a text",
+    "bilm_training.softmax_share": "a number",
+    "bilm_training.log_frequency": "a whole number",
+    "bilm_training.eval_frequency": "a whole number",
+    "bilm_training.eval_tokens": "a whole number",
 }
 WRONG: dict[str, list[Any]] = {
-    "str": [1, None, True, ["a"]],
-    "str or null": [1, False, 0.5, {}],
-    "int": [1.5, 2.0, "1", None, True, [1]],
-    "float": ["0.5", None, True, [0.5]],
-    "bool": [0, 1, "true", None],
+    "a text": [1, None, True, ["a"]],
+    "a text or null": [1, False, 0.5, {}],
+    "a whole number": [1.5, 2.0, "1", None, True, [1]],
+    "a number": ["0.5", None, True, [0.5]],
+    "true or false": [0, 1, "true", None],
 }
 
 
@@ -209,7 +209,7 @@ def test_values_of_the_wrong_type(name: str, kind: str) -> None:
 @pytest.mark.parametrize("key", ["train", "dev"])
 def test_missing_corpus_says_how_to_give_it(key: str) -> None:
     with pytest.raises(
-        ValueError, match=rf"\[corpus\] {key} must be str, got None\. Give it with: --paths\.{key} PATH"
+        ValueError, match=rf"\[corpus\] {key} must be a text, got None\. Give it with: --paths\.{key} PATH"
     ):
         read_settings(read_config(TINY, {f"paths.{key}": None}))
 
@@ -234,7 +234,8 @@ def test_missing_corpus_says_how_to_give_it(key: str) -> None:
         ("bilm_training.samples", -1, "0 or more"),
         ("bilm_training.grad_clip", 0.0, "above 0"),
         ("bilm_training.precision", "float16", "one of float32, bfloat16"),
-        ("bilm_training.softmax_steps", -1, "0 or more"),
+        ("bilm_training.softmax_share", -0.1, "at least 0 and below 1"),
+        ("bilm_training.softmax_share", 1.0, "at least 0 and below 1"),
         ("bilm_training.log_frequency", 0, "1 or more"),
         ("bilm_training.eval_frequency", 0, "1 or more"),
         ("bilm_training.eval_tokens", -1, "0 or more"),
@@ -290,13 +291,14 @@ def test_optimizers_are_those_of_torch() -> None:
     assert isinstance(make_optimizer(name="Adagrad"), torch.optim.Adagrad)
 
 
-@pytest.mark.parametrize("name", ["Adamw", "Optimizer", "lr_scheduler", "__name__", ""])
+@pytest.mark.parametrize("name", ["Adamw", "Optimizer", "lr_scheduler", "LBFGS", "SparseAdam", "__name__", ""])
 def test_unknown_optimizer(name: str) -> None:
     with pytest.raises(
-        ValueError, match=rf"torch\.optim has no optimizer '{name}'\. It has .*Adam, AdamW, .*SGD"
+        ValueError, match=rf"There is no optimizer '{name}' of torch that serves here\. There are .*Adam, AdamW, .*SGD"
     ) as error:
         make_optimizer(name=name)
-    assert "lr_scheduler," not in str(error.value)
+    for wrong in ("lr_scheduler", "swap_in", "SparseAdam,", "LBFGS,"):
+        assert wrong not in str(error.value).partition("There are")[2]
 
 
 def test_options_that_an_optimizer_does_not_take() -> None:

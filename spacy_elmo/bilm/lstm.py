@@ -111,7 +111,8 @@ class BiLSTM(nn.Module):
             x_AUP = types_UP.expand(2, -1, -1)
             rows_AN: Tensor | None = types_AN + types_AN.new_tensor([[0], [len(types_UP)]])
         else:
-            x_AUP, rows_AN = functional.embedding(types_AN, types_UP).to(state.cell.dtype), None
+            # In full precision, in which the gradients of a frequent word's many tokens add up.
+            x_AUP, rows_AN = functional.embedding(types_AN, types_UP.to(state.cell.dtype)), None
         outputs: list[Tensor] = []
         hidden, cell = [], []
         for i, layer in enumerate(self.layers):

@@ -8,7 +8,7 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .init_vocab import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
+from .init_vocab import CORPUS_HELP, PROCESSES_HELP
 
 if TYPE_CHECKING:
     from ..pretraining.perplexity import Likelihood
@@ -17,18 +17,27 @@ if TYPE_CHECKING:
 def evaluate_cli(
     model: Path = Arg(..., help="A language model, such as model-best of a run"),
     corpus: Path = Arg(..., help=CORPUS_HELP),
-    lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
+    lang: str | None = Opt(
+        None, "--lang", "-l", help="The language of raw text; by default that of the model's own text"
+    ),
+    tokenized: bool = Opt(
+        False, "--tokenized", "-t", help="Take one tokenized sentence a line, whatever the model's own text was"
+    ),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     output: Path | None = Opt(None, "--output", "-o", help="Write the numbers to this file, too, as JSON"),
 ) -> None:
     """Measure the perplexity of a language model: with all words as candidates, each sentence on its own, forward,
     backward and the mean of the two."""
+    from ..atomic import write_file
+    from ..pretraining.model_files import language_of
+
+    lang = None if tokenized else lang or language_of(model)
     try:
         likelihood = evaluate(model, corpus, lang=lang, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(json.dumps(likelihood.to_dict(), indent=2) + "\n", encoding="utf8")
+            write_file(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
     except (ValueError, OSError) as error:
         msg.fail("Could not evaluate the model", str(error), exits=1)
     msg.table(
@@ -41,6 +50,9 @@ def evaluate_cli(
     msg.text(
         f"{likelihood.n_predicted:,} predictions in each direction, the ends of sentences included; "
         f"{likelihood.n_unknown:,} of them ({share:.2%}) are unknown words, which count as one"
+    )
+    msg.text(
+        "Taken as one tokenized sentence a line" if lang is None else f"Tokenized as raw text in the language {lang!r}"
     )
 
 

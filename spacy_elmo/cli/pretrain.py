@@ -1,5 +1,6 @@
 """`spacy elmo pretrain`: train a language model on a text."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -42,9 +43,14 @@ def pretrain_cli(
                 resume=resume,
                 overwrite=overwrite,
                 show_progress=_show_progress if is_first_process() else None,
+                report=msg.info,
             )
-    except (ValueError, OSError) as error:
+    except ValueError as error:
+        if not is_first_process():
+            sys.exit(1)  # the first one says the same
         msg.fail("Could not pretrain", str(error), exits=1)
+    except OSError as error:
+        msg.fail("Could not pretrain", f"{error} {_advise(output)}", exits=1)
     except FloatingPointError as error:
         msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
     except KeyboardInterrupt:

@@ -34,6 +34,7 @@ class Checkpoint:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         try:
             save_file(tensors, draft, metadata={"facts": json.dumps(self.facts)})
+            draft.chmod(0o644)  # safetensors makes files that only their owner can read
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(path)

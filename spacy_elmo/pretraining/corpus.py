@@ -6,6 +6,7 @@ Nothing is held but the line, or the file of docs, that is being read.
 import gzip
 import json
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -79,8 +80,8 @@ def make_splitter(lang: str | None) -> Splitter:
         return _split_tokenized
     try:
         nlp: Language = get_lang_class(lang)()
-    except ImportError:
-        raise ValueError(f"spaCy knows no language {lang!r}. See https://spacy.io/usage/models#languages") from None
+    except ImportError as error:
+        raise ValueError(f"spaCy cannot tokenize the language {lang!r}: {error}") from None
     nlp.add_pipe("sentencizer")
 
     def split(text: str) -> Iterator[Sentence]:
@@ -92,7 +93,9 @@ def make_splitter(lang: str | None) -> Splitter:
 
 def _words(doc: Doc) -> Iterator[Sentence]:
     for sentence in doc_sentences(doc):
-        yield [token.text for token in sentence]
+        # A file of words and spaces can hold neither a space in a word, which makes two of it, nor lone surrogates.
+        text = " ".join(token.text for token in sentence).encode("utf8", "ignore").decode("utf8")
+        yield from _split_tokenized(text)
 
 
 def _split_tokenized(text: str) -> Iterator[Sentence]:
@@ -121,10 +124,15 @@ def _split_chunk(texts: list[str], lang: str) -> list[Sentence]:
     return list(_split_texts(texts, lang))
 
 
+def _leave_interrupts_to_the_first() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Iterator[Sentence]:
     """Tokenize in several processes, in order, with a bounded number of texts under way."""
     # Forked processes would inherit torch's threads, and locks that nobody opens.
-    with ProcessPoolExecutor(n_process, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_process, mp_context=context, initializer=_leave_interrupts_to_the_first) as pool:
         waiting: deque[Future[list[Sentence]]] = deque()
         while chunk := list(islice(texts, TEXTS_AT_ONCE)):
             waiting.append(pool.submit(_split_chunk, chunk, lang))
@@ -150,7 +158,7 @@ def _parse_text(line: str, where: str) -> str:
         text = None
     if not isinstance(text, str):
         raise ValueError(f'{where}: expected an object with a "text", got {line!r:.80}.')
-    return text
+    return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
 
 
 def _read_lines(path: Path) -> Iterator[str]:

@@ -6,11 +6,10 @@ from ..charts import Chart, Line, draw_charts
 from .metrics import Metrics
 
 
-def draw_learning_curve(metrics: Sequence[Metrics], unigram: float) -> str:
+def draw_learning_curve(metrics: Sequence[Metrics]) -> str:
     """Draw the training loss, and the dev perplexity in both directions.
 
     metrics (Sequence[Metrics]): What the run wrote down.
-    unigram (float): The perplexity of a model that knows only how frequent words are.
     RETURNS (str): An SVG document.
     """
     loss = Line("sampled or full, both directions", [(line["words"], line["loss"]) for line in metrics])
@@ -19,9 +18,8 @@ def draw_learning_curve(metrics: Sequence[Metrics], unigram: float) -> str:
         Line(direction, [(line["words"], line[f"perplexity_{direction}"]) for line in evaluated])
         for direction in ("forward", "backward")
     ]
-    if evaluated:
-        words = [line["words"] for line in evaluated]
-        perplexities.append(Line("unigrams", [(0, unigram), (max(words), unigram)], dashed=True))
+    unigrams = [(line["words"], line["perplexity_unigram"]) for line in evaluated]
+    perplexities.append(Line("unigrams", unigrams, dashed=True))
     return draw_charts(
         [
             Chart("Training loss (nats)", "words read", [loss]),

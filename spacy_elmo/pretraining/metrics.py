@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_file
+from ..atomic import naming, write_file
 from .processes import Processes
 from .train import Step
 
@@ -57,7 +57,7 @@ class MetricsFile:
 
         metrics (Metrics): The numbers.
         """
-        with self.path.open("a", encoding="utf8") as file:
+        with naming(self.path), self.path.open("a", encoding="utf8") as file:
             file.write(json.dumps(metrics) + "\n")
 
     def __iter__(self) -> Iterator[Metrics]:

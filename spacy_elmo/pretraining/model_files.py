@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as format_tensors
 
@@ -15,23 +15,36 @@ from .vocabulary import Vocabulary
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocab.txt"
 
 
-def save_language_model(model: LanguageModel, vocabulary: Vocabulary, directory: Path) -> None:
+def save_language_model(
+    model: LanguageModel, vocabulary: Vocabulary, directory: Path, *, lang: str | None = None
+) -> None:
     """Write a language model, all of it or nothing. The directory is a weights directory, too.
 
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     directory (Path): The directory.
+    lang (str | None): The language whose tokenizer made the text that it learned from, if one did.
     """
     with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}) as draft:
         write_weights(model.bilm, draft)
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.softmax.named_parameters()}
-        (draft / SOFTMAX).write_bytes(format_tensors(tensors))
+        (draft / SOFTMAX).write_bytes(format_tensors(tensors, metadata={} if lang is None else {"lang": lang}))
         vocabulary.to_disk(draft / VOCABULARY)
 
 
 def has_softmax(directory: Path) -> bool:
     """RETURNS (bool): Whether a weights directory has a softmax with its words, too."""
     return (directory / SOFTMAX).is_file() and (directory / VOCABULARY).is_file()
+
+
+def language_of(directory: Path) -> str | None:
+    """RETURNS (str | None): The language whose tokenizer made the text that a language model learned from, if one did."""
+    try:
+        with safe_open(directory / SOFTMAX, framework="pt") as file:
+            lang: str | None = (file.metadata() or {}).get("lang")
+            return lang
+    except (OSError, SafetensorError):
+        return None  # what is wrong is said when the model is loaded
 
 
 def vocabulary_of(directory: Path) -> Vocabulary:

@@ -28,11 +28,17 @@ def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[
     def make(parameters: Iterable["Parameter"]) -> "Optimizer":
         from torch import optim
 
-        known = sorted(name for name in optim.__all__ if name not in ("Optimizer", "lr_scheduler", "swa_utils"))
+        # LBFGS wants to compute the loss several times a step, SparseAdam has no use for dense gradients.
+        found = {
+            name: getattr(optim, name) for name in optim.__all__ if name not in ("LBFGS", "Optimizer", "SparseAdam")
+        }
+        known = sorted(
+            name for name, cls in found.items() if isinstance(cls, type) and issubclass(cls, optim.Optimizer)
+        )
         if name not in known:
-            raise ValueError(f"torch.optim has no optimizer {name!r}. It has {', '.join(known)}.")
+            raise ValueError(f"There is no optimizer {name!r} of torch that serves here. There are {', '.join(known)}.")
         try:
-            optimizer: Optimizer = getattr(optim, name)(parameters, lr=learn_rate, **options)
+            optimizer: Optimizer = found[name](parameters, lr=learn_rate, **options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"The optimizer {name} does not take these options ({options}): {error}") from None
         return optimizer

@@ -50,13 +50,15 @@ def prepare_corpus(
     RETURNS (TokenizedCorpus): The tokenized corpus.
     """
     origin = {
-        "files": [[str(shard), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)],
+        "files": [
+            [str(shard.resolve()), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)
+        ],
         "lang": lang,
         "tokenizer": None if lang is None else f"spacy {spacy_version}",
     }
-    kept = _find_kept(directory, origin)
-    if kept is not None:
-        return kept
+    kept = find_kept(directory)
+    if kept is not None and kept[1] == origin:
+        return kept[0]
     sentences: Iterable[Sentence] = read_corpus(source, lang=lang, n_process=n_process)
     if show_progress is not None:
         sentences = show_progress(sentences, f"Tokenizing {source.name}")
@@ -75,10 +77,6 @@ def _write_sentences(sentences: Iterable[Sentence], path: Path) -> TokenizedCorp
     digest = hashlib.sha256()
     with path.open("wb") as file:
         for words in sentences:
-            # A word with a space in it becomes two; a lone surrogate, which a file cannot hold, is dropped.
-            words = " ".join(words).encode("utf8", "ignore").decode("utf8").split()
-            if not words:
-                continue
             line = (" ".join(words) + "\n").encode("utf8")
             file.write(line)
             digest.update(line)
@@ -87,14 +85,18 @@ def _write_sentences(sentences: Iterable[Sentence], path: Path) -> TokenizedCorp
     return TokenizedCorpus(path, n_sentences, n_tokens, digest.hexdigest())
 
 
-def _find_kept(directory: Path, origin: dict[str, Any]) -> TokenizedCorpus | None:
-    """Find what was made of the same files before, if it is whole."""
+def find_kept(directory: Path) -> tuple[TokenizedCorpus, Any] | None:
+    """Find a corpus that was tokenized before.
+
+    directory (Path): Where it was kept.
+    RETURNS (tuple | None): The corpus and what it was made from, or None if it is not there, or not whole.
+    """
     path = directory / SENTENCES
     try:
         description = json.loads((directory / DESCRIPTION).read_text(encoding="utf8"))
-        if description["origin"] != origin or path.stat().st_size != description["n_bytes"]:
+        if path.stat().st_size != description["n_bytes"]:
             return None
-        n_sentences, n_tokens, sha256 = (description[name] for name in ("n_sentences", "n_tokens", "sha256"))
+        numbers = (description[name] for name in ("n_sentences", "n_tokens", "sha256"))
+        return TokenizedCorpus(path, *numbers), description["origin"]
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return TokenizedCorpus(path, n_sentences, n_tokens, sha256)

@@ -1,6 +1,7 @@
 """The processes of one run, as torchrun starts them; without torchrun there is one."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,12 +40,21 @@ class Processes:
 
     @contextmanager
     def first_goes_ahead(self) -> Iterator[None]:
-        """Let the first process through, and the others when it is done: what it makes, they find."""
+        """Let the first process through, and the others when it is done: what it makes, they find. If it fails, it says why,
+        and the others just end."""
+        failed = torch.ones(1).to(self.device)
         if not self.is_first:
-            self.wait()
-        yield
-        if self.is_first:
-            self.wait()
+            distributed.broadcast(failed, src=0)
+            if failed.item():
+                sys.exit(1)
+            yield
+            return
+        try:
+            yield
+            failed.zero_()
+        finally:
+            if self.count > 1:
+                distributed.broadcast(failed, src=0)
 
     def sum(self, values: list[float]) -> list[float]:
         """RETURNS (list[float]): The sums of what the processes have."""

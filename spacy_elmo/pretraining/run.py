@@ -2,14 +2,15 @@
 
 import json
 import math
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, astuple, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_file
+from ..atomic import naming, remove_leftovers, write_file
 from ..bilm.lstm import State
 from ..bilm.warm_up import STREAMS, find_initial_state
 from .checkpoint import Checkpoint
@@ -26,11 +27,30 @@ from .streams import Streams
 from .train import Learner, train
 from .vocabulary import Vocabulary
 
-BEST, LAST = "model-best", "model-last"
-CHECKPOINT, METRICS, SCORES, CURVE = "checkpoint.safetensors", "metrics.jsonl", "scores.json", "learning-curve.svg"
+BEST, LAST, CORPORA = "model-best", "model-last", "corpora"
+CONFIG, CHECKPOINT, METRICS, SCORES = "config.cfg", "checkpoint.safetensors", "metrics.jsonl", "scores.json"
+CURVE = "learning-curve.svg"
 
 # A text that is long enough for the carried state to settle.
 WARM_UP_SENTENCES = 640
+
+Report = Callable[[str], None]
+
+
+def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a place for a run's directory where something would be lost.
+
+    output (Path): The directory.
+    resume, overwrite (bool): Whether a run that is there goes on, or may be replaced.
+    """
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is a file; a directory is to be written there. Choose another place.")
+    there = [name for name in (CHECKPOINT, CONFIG, METRICS, SCORES, CURVE, BEST, LAST) if (output / name).exists()]
+    if there and not (resume or overwrite):
+        raise ValueError(
+            f"There is a run in {output} already, or something else with a {there[0]}. Go on with it (--resume), replace it "
+            f"(--overwrite), or choose another place."
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +123,7 @@ class Run:
         self.n_steps = max(1, math.ceil(training.epochs * self.steps_in_an_epoch))
         if training.max_steps:
             self.n_steps = min(self.n_steps, training.max_steps)
-        self.n_softmax_steps = min(training.softmax_steps, self.n_steps) if self.softmax_is_new else 0
+        self.n_softmax_steps = math.floor(training.softmax_share * self.n_steps) if self.softmax_is_new else 0
         optimizer = self.settings.make_optimizer(self.model.parameters())
         schedule = self.settings.make_schedule(optimizer, self.n_steps)
         self.learner = Learner(self.model, optimizer, schedule, streams, bilm.start(training.batch_size))
@@ -114,33 +134,44 @@ class Run:
 
         checkpoint (Checkpoint): The checkpoint.
         """
-        for name in ("corpus", "vocabulary"):
+        for name in ("training text", "dev text", "vocabulary"):
             if checkpoint.facts[name] != self.identity[name]:
                 raise ValueError(
                     f"The run in {self.output} has another {name}. Go on with the one it began with, or start anew in another "
                     f"place."
                 )
-        n_rows = len(checkpoint.tensors["positions"])
-        if n_rows != self.settings.training.batch_size * self.processes.count:
+        n_rows, batch_size = len(checkpoint.tensors["positions"]), self.settings.training.batch_size
+        if n_rows != batch_size * self.processes.count:
             raise ValueError(
-                f"The run in {self.output} has {n_rows} rows, which {self.processes.count} processes with a batch_size of "
-                f"{self.settings.training.batch_size} have not. Go on with as many processes as before."
+                f"The run in {self.output} has {n_rows} rows: {n_rows // batch_size} processes with a batch_size of "
+                f"{batch_size}. Go on with as many; now there are {self.processes.count}."
             )
         self.learner.restore(checkpoint, self.processes)
         self.progress = Progress(**checkpoint.facts["progress"])
-        if self.processes.is_first:
-            self.metrics.cut_after(self.learner.n_done)
 
-    def go(self) -> Result:
+    def go(self, report: Report) -> Result:
         """Learn to the end.
 
+        report (Report): Called with what is worth saying before the first step.
         RETURNS (Result): What came out.
         """
+        if self.processes.is_first:
+            self._open_output()
+            for line in self._introduce():
+                report(line)
+        log_step, finalize = self._start_logger()
+        try:
+            self._learn(log_step)
+        finally:
+            finalize()
+        return self._finish()
+
+    def _learn(self, log_step: LogStep) -> None:
+        """Go through the steps, and do between them what is due."""
         training, learner, processes = self.settings.training, self.learner, self.processes
         goes_on_from_weights = isinstance(self.settings.bilm, Path)
-        log_step, finalize = self._start_logger()
-        if goes_on_from_weights and not self.softmax_is_new and learner.n_done == 0:
-            self.progress.before = self.evaluate()["perplexity"]
+        if goes_on_from_weights and not self.n_softmax_steps and learner.n_done == 0:
+            self.progress.before = self.evaluate(whole=True)["perplexity"]
         totals = Totals()
         start = time.perf_counter() - self.progress.seconds
         for step in train(learner, training, processes, n_steps=self.n_steps, n_softmax_steps=self.n_softmax_steps):
@@ -157,8 +188,8 @@ class Run:
                 metrics = self._describe(sums, step.learn_rate, step.grad_norm)
                 if is_evaluated:
                     metrics |= self.evaluate()
-                    if goes_on_from_weights and step.number == self.n_softmax_steps:
-                        self.progress.before = metrics["perplexity"]
+                    if step.number == self.n_softmax_steps:
+                        self.progress.before = self.evaluate(whole=True)["perplexity"]
                 self.progress.seconds = metrics["seconds"] = time.perf_counter() - start
                 if processes.is_first:
                     self.metrics.append(metrics)
@@ -166,20 +197,19 @@ class Run:
                     self._save(metrics["perplexity"])
                     info = self._inform(metrics)
             log_step(info)
-        finalize()
-        return self._finish()
 
-    def evaluate(self) -> Metrics:
+    def evaluate(self, *, whole: bool = False) -> Metrics:
         """Measure the model on a part of the dev text that is the same every time. Every process must take part.
 
+        whole (bool): Whether to measure it on all of the dev text instead.
         RETURNS (Metrics): Its perplexities.
         """
         if self.settings.training.carry_state:
             # From where the rows are: a model that was never reset may not find there from zeros.
             carried = State(*(self.processes.gather(part, dim=2)[:, :, :STREAMS] for part in self.learner.carried))
             find_initial_state(self.model.bilm, list(islice(self.train, WARM_UP_SENTENCES)), carried)
-        n_tokens = self.settings.training.eval_tokens or self.dev.n_tokens
-        stride = math.ceil(self.dev.n_tokens / n_tokens)
+        n_tokens = 0 if whole else self.settings.training.eval_tokens
+        stride = math.ceil(self.dev.n_tokens / (n_tokens or self.dev.n_tokens))
         sentences = islice(self.dev, 0, None, stride)
         own = islice(sentences, self.processes.rank, None, self.processes.count)
         likelihood = measure_likelihood(self.model, self.vocabulary, own)
@@ -188,6 +218,7 @@ class Run:
             "perplexity_forward": scores["forward"],
             "perplexity_backward": scores["backward"],
             "perplexity": scores["mean"],
+            "perplexity_unigram": scores["unigram"],
         }
 
     def _describe(self, sums: Totals, learn_rate: float, grad_norm: float) -> Metrics:
@@ -197,7 +228,7 @@ class Run:
             "epoch": n_done / self.steps_in_an_epoch,
             "words": self.progress.n_words,
             "words_per_second": sums.n_words / sums.seconds,
-            "loss": sums.loss / sums.n_predicted,
+            "loss": sums.loss / max(1, sums.n_predicted),
             "learn_rate": learn_rate,
             "grad_norm": grad_norm,
         }
@@ -208,12 +239,53 @@ class Run:
         if perplexity < self.progress.best:
             self.progress.best = perplexity
             if self.processes.is_first:
-                save_language_model(self.model, self.vocabulary, self.output / BEST)
-        facts = {**self.identity, "progress": asdict(self.progress)}
+                self._save_model(BEST)
+        facts = {
+            **self.identity,
+            "bilm": self.model.bilm.config.to_dict(),
+            "softmax_is_new": self.softmax_is_new,
+            "progress": asdict(self.progress),
+        }
         checkpoint = self.learner.to_checkpoint(self.processes, facts)
         if self.processes.is_first:
-            save_language_model(self.model, self.vocabulary, self.output / LAST)
+            write_file(self.output / CURVE, draw_learning_curve(list(self.metrics)))
+            self._save_model(LAST)
             checkpoint.to_disk(self.output / CHECKPOINT)
+
+    def _save_model(self, name: str) -> None:
+        save_language_model(self.model, self.vocabulary, self.output / name, lang=self.settings.corpus.lang)
+
+    def _open_output(self) -> None:
+        """Make the run's directory ready. Only now, when nothing is in the way of the run, an old one is removed."""
+        with naming(self.output):
+            self.output.mkdir(parents=True, exist_ok=True)
+        for name in (BEST, LAST):
+            remove_leftovers(self.output / name)
+        self.metrics.cut_after(self.learner.n_done)
+        if self.learner.n_done == 0:
+            for name in (CHECKPOINT, SCORES, CURVE):
+                (self.output / name).unlink(missing_ok=True)
+            for name in (BEST, LAST):
+                shutil.rmtree(self.output / name, ignore_errors=True)
+            write_file(self.output / CONFIG, self.identity["config"].to_str())
+
+    def _introduce(self) -> Iterator[str]:
+        """Say what is about to happen."""
+        training, model = self.settings.training, self.model
+        n_bilm, n_softmax = (sum(p.numel() for p in part.parameters()) for part in (model.bilm, model.softmax))
+        n_rows = training.batch_size * self.processes.count
+        yield (
+            f"{n_bilm:,} parameters, and {n_softmax:,} in the softmax of {len(self.vocabulary):,} words, on "
+            f"{self.processes.device.type} ({self.processes.count} process{'es' * (self.processes.count > 1)})"
+        )
+        yield (
+            f"{self.train.n_tokens:,} words in {self.train.n_sentences:,} sentences: {self.n_steps:,} steps of {n_rows} rows "
+            f"and {training.unroll} tokens, {self.n_steps / self.steps_in_an_epoch:.3g} epochs"
+        )
+        if self.n_softmax_steps:
+            yield f"The softmax is new, and learns alone for {self.n_softmax_steps:,} steps"
+        if self.learner.n_done:
+            yield f"Going on after step {self.learner.n_done:,}"
 
     def _finish(self) -> Result:
         """Measure the best model on all of the dev text, and draw how it came to be."""
@@ -221,9 +293,8 @@ class Run:
         if self.processes.is_first:
             model, vocabulary = load_language_model(self.output / BEST)
             likelihood = measure_likelihood(model.to(self.processes.device), vocabulary, self.dev)
-            scores = {**likelihood.to_dict(), "before": self.progress.before, **asdict(self.progress)}
+            scores = {**likelihood.to_dict(), **asdict(self.progress)}
             write_file(self.output / SCORES, json.dumps(scores, indent=2) + "\n")
-            write_file(self.output / CURVE, draw_learning_curve(list(self.metrics), likelihood.perplexities["unigram"]))
         self.processes.wait()
         return Result(likelihood, self.progress.before)
 

@@ -16,6 +16,8 @@ from .optimizers import OptimizerMaker, ScheduleMaker
 
 PRECISIONS = ("float32", "bfloat16")
 
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", NoneType: "null"}
+
 SettingsT = TypeVar("SettingsT")
 
 
@@ -70,7 +72,7 @@ class TrainingSettings:
     samples (int): Words that the right one is told from in training; 0 for all of the vocabulary, as are more than it has.
     grad_clip (float): The largest norm of all gradients together.
     precision (str): "float32" or "bfloat16", of the products in training.
-    softmax_steps (int): Steps in which only a fresh softmax learns, where the weights came without one.
+    softmax_share (float): Share of the steps in which only a new softmax learns, where the weights came without one.
     log_frequency, eval_frequency (int): Steps between two lines of metrics, and between two evaluations.
     eval_tokens (int): Words of the dev text that an evaluation on the way reads; 0 for all. The last one reads all.
     """
@@ -85,20 +87,19 @@ class TrainingSettings:
     samples: int
     grad_clip: float
     precision: str
-    softmax_steps: int
+    softmax_share: float
     log_frequency: int
     eval_frequency: int
     eval_tokens: int
 
     def __post_init__(self) -> None:
-        _check_range(
-            "bilm_training", self, least=0, names=["seed", "max_steps", "samples", "softmax_steps", "eval_tokens"]
-        )
+        _check_range("bilm_training", self, least=0, names=["seed", "max_steps", "samples", "eval_tokens"])
         _check_range("bilm_training", self, least=1, names=["batch_size", "unroll", "log_frequency", "eval_frequency"])
         for name, is_right, wanted in [
             ("epochs", 0 < self.epochs < math.inf, "above 0, and finite"),
             ("grad_clip", self.grad_clip > 0, "above 0"),
             ("dropout", 0 <= self.dropout < 1, "at least 0 and below 1"),
+            ("softmax_share", 0 <= self.softmax_share < 1, "at least 0 and below 1"),
             ("precision", self.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}"),
         ]:
             if not is_right:
@@ -147,7 +148,12 @@ def read_settings(config: Config) -> Settings:
     missing = [name for name, block in blocks.items() if block is None]
     if missing:
         raise ValueError(f"The config has no [bilm_training.{missing[0]}].")
-    made = registry.resolve(blocks)
+    try:
+        made = registry.resolve(blocks)
+    except ImportError as error:
+        raise ValueError(
+            f"[bilm_training] names something that needs a package which is not installed: {error}"
+        ) from None
     return Settings(
         corpus=_from_section(CorpusSettings, "corpus", config["corpus"]),
         vocabulary=_from_section(VocabularySettings, "vocabulary", config["vocabulary"]),
@@ -164,6 +170,8 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
         if not isinstance(section["weights"], str):
             raise ValueError("[bilm] weights must be a weights directory. Give it with: --paths.weights DIRECTORY")
         return Path(section["weights"])
+    if "weights" in section:
+        raise ValueError("[bilm] has sizes for a new model. To go on from weights, use configs/finetune.cfg.")
     _check_names("[bilm]", {field.name for field in dataclasses.fields(BiLMConfig)}, section)
     try:
         return BiLMConfig.from_dict(section)
@@ -179,7 +187,7 @@ def _from_section(cls: type[SettingsT], name: str, section: dict[str, Any]) -> S
         # A whole number is a fine fraction, but true is no number.
         accepted = expected + ((int,) if float in expected else ())
         if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in expected):
-            wanted = " or ".join("null" if kind is NoneType else kind.__name__ for kind in expected)
+            wanted = " or ".join(KINDS[kind] for kind in expected)
             advice = f" Give it with: --paths.{key} PATH" if value is None and name == "corpus" else ""
             raise ValueError(f"[{name}] {key} must be {wanted}, got {value!r}.{advice}")
     return cls(**section)

@@ -51,7 +51,7 @@ class Learner:
         """
         optimizer, rest = optimizer_to_tensors(self.optimizer)
         tensors = {
-            **under("model", dict(self.model.named_parameters())),
+            **under("model", self.model.state_dict()),
             **under("optimizer", optimizer),
             "hidden": processes.gather(self.carried.hidden, dim=2),
             "cell": processes.gather(self.carried.cell, dim=2),
@@ -68,9 +68,11 @@ class Learner:
         processes (Processes): The processes.
         """
         tensors, facts = checkpoint.tensors, checkpoint.facts
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(tensors[f"model.{name}"])
+        weights = within("model", tensors)
+        bilm = self.model.bilm
+        bilm.initial_hidden, bilm.initial_cell = weights.get("bilm.initial_hidden"), weights.get("bilm.initial_cell")
+        self.model.load_state_dict(weights)
+        self.model.to(processes.device)
         optimizer_from_tensors(self.optimizer, within("optimizer", tensors), facts["optimizer"])
         self.schedule.load_state_dict(facts["schedule"])
         self.streams.positions = processes.share(tensors["positions"], dim=0).numpy()

@@ -109,7 +109,10 @@ class Vocabulary:
         try:
             return cls(words, counts)
         except ValueError as error:
-            raise ValueError(f"The vocabulary {path} cannot be used: {error}") from None
+            raise ValueError(
+                f"The vocabulary {path} cannot be used: {error} "
+                f"Make one with: python -m spacy elmo init-vocab CORPUS {path.name}"
+            ) from None
 
 
 def count_words(sentences: Iterable[list[str]], *, max_size: int, min_count: int = 1) -> Vocabulary:
