@@ -288,7 +288,7 @@ class Run:
             yield f"Going on after step {self.learner.n_done:,}"
 
     def _finish(self) -> Result:
-        """Measure the best model on all of the dev text, and draw how it came to be."""
+        """Measure the best model on all of the dev text."""
         likelihood = Likelihood()
         if self.processes.is_first:
             model, vocabulary = load_language_model(self.output / BEST)
