@@ -374,6 +374,14 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, overrides: dict[
         assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
 
 
+def test_weights_that_predict_nothing_are_not_saved(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    # So large that the weights are ruined by one step, and the evaluation is the first to see it.
+    ruin = {"bilm_training.optimizer.learn_rate": 1e38, "bilm_training.eval_frequency": 1}
+    with pytest.raises(FloatingPointError, match=r"After step 1, .* the dev perplexity is nan\. They were not saved"):
+        pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **ruin})
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["config.cfg", "corpora", "metrics.jsonl"]
+
+
 def test_the_output_may_not_be_a_file(tmp_path: Path, overrides: dict[str, Any]) -> None:
     (tmp_path / "out").write_text("something dear")
     with pytest.raises(ValueError, match="is a file; a directory is to be written there"):

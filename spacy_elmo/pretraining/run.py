@@ -188,6 +188,11 @@ class Run:
                 metrics = self._describe(sums, step.learn_rate, step.grad_norm)
                 if is_evaluated:
                     metrics |= self.evaluate()
+                    if not math.isfinite(metrics["perplexity"]):
+                        raise FloatingPointError(
+                            f"After step {step.number}, with a loss that was still a number, the weights predict nothing: "
+                            f"the dev perplexity is {metrics['perplexity']}. They were not saved."
+                        )
                     if step.number == self.n_softmax_steps:
                         self.progress.before = self.evaluate(whole=True)["perplexity"]
                 self.progress.seconds = metrics["seconds"] = time.perf_counter() - start
