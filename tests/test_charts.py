@@ -1,4 +1,4 @@
-"""Line charts: well-formed SVG, with every point inside of its frame."""
+"""Line charts and dot plots: well-formed SVG, with every point inside of its frame."""
 
 import math
 from itertools import pairwise
@@ -18,11 +18,14 @@ from spacy_elmo.charts import (
     TOP,
     WIDTH,
     Chart,
+    DotPlot,
     Line,
     _label,
     _log_ticks,
+    _score_ticks,
     _ticks,
     draw_charts,
+    draw_dots,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -149,6 +152,106 @@ def test_points_are_inside_of_the_frame(points: list[tuple[float, float]]) -> No
 def test_points_are_inside_of_the_frame_on_a_log_scale(points: list[tuple[float, float]]) -> None:
     (group,) = draw(Chart("", "", [Line("train", points)], log_scale=True))
     assert_inside(points_of(group)[0])
+
+
+# Means, and what they are of
+
+
+def pairs_of(element: Element) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in (element.get("points") or "").split())]
+
+
+def test_given_ticks_are_ends_and_ratios() -> None:
+    line = Line("f", [(1, 10), (10, 20), (100, 30)], marked=True)
+    (group,) = draw(Chart("", "", [line], x_ticks=[1, 10, 100]))
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    assert [x for x, _ in points_of(group)[0]] == pytest.approx([LEFT, middle, WIDTH - RIGHT])
+    dots = [(float(dot.get("cx") or 0), float(dot.get("cy") or 0)) for dot in group.findall(f"{SVG}circle")]
+    assert dots == points_of(group)[0]
+    (group,) = draw(Chart("", "", [Line("f", [(100, 10)])], x_ticks=[100]))
+    assert_inside(points_of(group)[0])
+
+
+def test_ticks_that_would_touch_are_left_out() -> None:
+    (group,) = draw(Chart("", "share", [Line("f", [(1, 10), (100, 30)])], x_ticks=[1, 2, 50, 90, 95, 100]))
+    texts = texts_of(group)
+    assert texts[texts.index("share") - 4 : texts.index("share")] == ["1", "2", "50", "100"]
+
+
+def test_bands_are_around_their_lines() -> None:
+    line = Line("f", [(1, 20), (2, 30)], band=[(10, 25), (28, 40)])
+    (group,) = draw(Chart("", "", [line, Line("g", [(1, 20), (2, 30)])]))
+    (band,) = group.findall(f"{SVG}polygon")
+    assert band.get("fill") == COLOURS[0]
+    corners = pairs_of(band)
+    assert corners == [
+        (LEFT, HEIGHT - BOTTOM),
+        (WIDTH - RIGHT, pytest.approx(HEIGHT - BOTTOM - 0.6 * (HEIGHT - BOTTOM - TOP), abs=0.1)),
+        (WIDTH - RIGHT, TOP),
+        (LEFT, pytest.approx((HEIGHT - BOTTOM + TOP) / 2, abs=0.1)),
+    ]
+
+
+def test_long_names_have_rows_of_their_own() -> None:
+    names = ["short", "x" * 30, "y" * 200, "z"]
+    (group,) = draw(Chart("", "", [Line(name, [(0, 0), (1, 1)]) for name in names]))
+    legend = group.findall(f"{SVG}text")[-4:]
+    assert [text.get("y") for text in legend] == ["36", "36", "52", "68"]
+    assert "".join(legend[2].itertext()).endswith("…" + "y" * 200)  # cut off, and whole under the mouse
+    assert len(legend[2].text or "") * 7 <= WIDTH - LEFT
+    assert points_of(group)[0][-1] == (WIDTH - RIGHT, TOP + 32)
+
+
+def dots_of(plot: DotPlot, alt: str = "") -> tuple[Element, dict[str, list[tuple[float, float]]]]:
+    document = ElementTree.fromstring(draw_dots(plot, alt=alt))
+    found: dict[str, list[tuple[float, float]]] = {}
+    for dot in document.findall(f"{SVG}circle"):
+        place = (float(dot.get("cx") or 0), float(dot.get("cy") or 0))
+        found.setdefault(dot.get("fill") or "", []).append(place)
+    return document, found
+
+
+def test_each_value_is_a_dot_and_several_have_a_mean() -> None:
+    rows = [("person", [[40.0, 42.0], [50.0]]), ("<b>&", [[], [44.0, 44.0]])]
+    document, dots = dots_of(DotPlot("F", "score", ["baseline", "elmo"], rows), alt='a "b"')
+    assert document.get("aria-label") == 'a "b"'
+    blue, orange = dots[COLOURS[0]], dots[COLOURS[1]]
+    assert (len(blue), len(orange)) == (2, 3)
+    assert blue[0][1] == blue[1][1] < orange[0][1] < orange[1][1]
+    assert blue[1][0] - blue[0][0] == pytest.approx((orange[0][0] - blue[0][0]) / 5, abs=0.1)
+    means = [path for path in document.findall(f"{SVG}path") if path.get("stroke-width") == "2.5"]
+    assert [path.get("stroke") for path in means] == [*COLOURS[:2]]
+    middle = (blue[0][0] + blue[1][0]) / 2
+    assert (means[0].get("d") or "").startswith(f"M{middle:.1f} ")
+    texts = texts_of(document)
+    assert texts[:3] == ["F", "baseline", "elmo"]
+    assert texts[-2:] == ["person", "<b>&"]
+
+
+@given(rows=st.lists(st.lists(st.lists(st.floats(0, 100), max_size=4), min_size=3, max_size=3), max_size=20))
+def test_dots_are_inside_of_the_frame(rows: list[list[list[float]]]) -> None:
+    plot = DotPlot("F", "score", ["a", "b" * 50, "c"], [("label" * 20, groups) for groups in rows])
+    document, dots = dots_of(plot)
+    _, _, width, height = map(float, (document.get("viewBox") or "").split())
+    assert sum(map(len, dots.values())) == sum(len(group) for groups in rows for group in groups)
+    for x, y in (place for places in dots.values() for place in places):
+        assert 200 <= x <= width - RIGHT
+        assert TOP <= y <= height - BOTTOM
+
+
+@pytest.mark.parametrize("rows", [[], [("", [[], []])]])
+def test_no_dots(rows: list[tuple[str, list[list[float]]]]) -> None:
+    document, _ = dots_of(DotPlot("F", "score", ["a", "b"], rows))
+    assert texts_of(document) == ["F", "a", "b", "nothing to show yet"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "first", "last"),
+    [(100, 100, 99.5, 100), (0, 0, 0, 0.5), (99.9, 100, 99.4, 100), (50, 50, 49.4, 50.6), (120, 120, 100, 150)],
+)
+def test_score_ticks_end_where_scores_do(low: float, high: float, first: float, last: float) -> None:
+    ticks = _score_ticks(low, high)
+    assert [ticks[0], ticks[-1]] == pytest.approx([first, last])
 
 
 # Ticks

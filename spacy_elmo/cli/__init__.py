@@ -3,12 +3,16 @@
 import typer
 from spacy.cli._util import app as spacy_app
 
+from .compare import compare_cli
 from .convert import convert_cli
 from .debug_data import debug_data_cli
 from .demo import demo_cli
 from .evaluate import evaluate_cli
 from .init_vocab import init_vocab_cli
+from .mixes import mixes_cli
 from .pretrain import pretrain_cli
+from .report import report_cli
+from .trials import trials_cli
 
 app = typer.Typer(name="elmo", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,4 +30,10 @@ app.command(
 app.command("evaluate", no_args_is_help=True)(evaluate_cli)
 app.command("debug-data", no_args_is_help=True)(debug_data_cli)
 app.command("init-vocab", no_args_is_help=True)(init_vocab_cli)
+app.command(
+    "trials", no_args_is_help=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)(trials_cli)
+app.command("mixes", no_args_is_help=True)(mixes_cli)
+app.command("compare", no_args_is_help=True)(compare_cli)
+app.command("report", no_args_is_help=True)(report_cli)
 spacy_app.add_typer(app, name="elmo")

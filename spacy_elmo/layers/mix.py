@@ -8,7 +8,7 @@ from thinc.types import Floats2d, Floats3d
 from .dropout import dropout as dropout_layer
 from .fixed_mix import fixed_mix
 from .layer_norm import layer_norm as layer_norm_layer
-from .scalar_mix import initialize_scalar_mix, scalar_mix
+from .scalar_mix import SCALAR_MIX_NAME, initialize_scalar_mix, scalar_mix
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nO)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -41,5 +41,5 @@ def initialize_mix(model: Model[InT, OutT], n_layers: int, *, only_if_new: bool 
     only_if_new (bool): Whether a mix that has weights keeps them.
     """
     for node in model.walk():
-        if node.name == "scalar_mix" and not (only_if_new and node.has_param("w")):
+        if node.name == SCALAR_MIX_NAME and not (only_if_new and node.has_param("w")):
             initialize_scalar_mix(node, n_layers)

@@ -10,6 +10,8 @@ from thinc.types import Floats1d, Floats2d, Floats3d
 InT = list[Floats3d]  # for each doc: (nL, nT, nO)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
 
+SCALAR_MIX_NAME = "scalar_mix"
+
 
 def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
     """Mix the layers of each token: gamma * sum_k softmax(w)_k * layer_k.
@@ -21,7 +23,7 @@ def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
     RETURNS (Model): The layer, which has no weights until `initialize_scalar_mix` says how many layers there are.
     """
     return Model(
-        "scalar_mix", partial(forward, l2=l2), params={"w": None, "gamma": None}, attrs={"initial_gamma": gamma}
+        SCALAR_MIX_NAME, partial(forward, l2=l2), params={"w": None, "gamma": None}, attrs={"initial_gamma": gamma}
     )
 
 
@@ -33,6 +35,15 @@ def initialize_scalar_mix(model: Model[InT, OutT], n_layers: int) -> None:
     """
     model.set_param("w", model.ops.alloc1f(n_layers))
     model.set_param("gamma", model.ops.asarray1f([model.attrs["initial_gamma"]]))
+
+
+def layer_shares(model: Model[InT, OutT]) -> list[float]:
+    """Give the share that each layer has by now.
+
+    model (Model): The mix.
+    RETURNS (list[float]): One for each layer, the token layer first; they add up to 1.
+    """
+    return [float(share) for share in model.ops.softmax(cast(Floats1d, model.get_param("w")))]
 
 
 def forward(model: Model[InT, OutT], layers: InT, is_train: bool, *, l2: float) -> tuple[OutT, Callable[[OutT], InT]]:

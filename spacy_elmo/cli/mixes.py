@@ -1,0 +1,36 @@
+"""`spacy elmo mixes`: what a trained pipeline made of ELMo's layers."""
+
+from pathlib import Path
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+
+def mixes_cli(
+    model: str = Arg(..., help="A trained pipeline: a directory, or the name of an installed package"),
+    output: Path | None = Opt(None, "--output", "-o", help="Draw the weights to this file, too, as SVG"),
+) -> None:
+    """Print the weights that each listener has learned for ELMo's layers, and gamma, and draw them as in figure 2 of the
+    paper."""
+    import spacy
+
+    from ..atomic import write_file
+    from ..mixes import draw_mixes, layer_names, learned_mixes
+
+    try:
+        mixes = learned_mixes(spacy.load(model))
+        if not mixes:
+            raise ValueError(f"No component of {model} has learned a mix of ELMo's layers.")
+        if output is not None:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            write_file(output, draw_mixes(mixes))
+    except (ValueError, OSError) as error:
+        msg.fail("Could not show the mixes", str(error), exits=1)
+    msg.table(
+        [(mix.name, *(f"{weight:.3f}" for weight in mix.weights), f"{mix.gamma:.3f}") for mix in mixes],
+        header=("Mix", *layer_names(mixes), "Gamma"),
+        divider=True,
+        aligns=("l", *("r" for _ in layer_names(mixes)), "r"),
+    )
+    if output is not None:
+        msg.good(f"Drawn in {output}")
