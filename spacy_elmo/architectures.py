@@ -7,9 +7,12 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from .crf_ner.tagger import crf_tagger
+from .crf_ner.transitions import ChainScores
 from .layers.elmo import elmo
 from .layers.listener import ElmoListener
 from .layers.mix import mix
+from .layers.tok2vec import tok2vec
 
 
 @registry.architectures("spacy_elmo.Elmo.v1")
@@ -26,6 +29,9 @@ def build_elmo_v1(
     max_batch_items: int = 8192,
     window: int = 320,
     overlap: int = 32,
+    cache_mb: int = 1024,
+    cache_dir: str | None = None,
+    learn_rate_share: float = 0.1,
 ) -> Model[list[Doc], list[Floats2d]]:
     """Build a biLM with a mix of its layers: what the `elmo` component runs, or a private one for a single component.
 
@@ -42,6 +48,9 @@ def build_elmo_v1(
     max_batch_items (int): The most tokens that go through the biLM at once: bounds the memory.
     window (int): The most tokens that are read in one go; longer sentences are cut into overlapping windows.
     overlap (int): Tokens of context that a window has on either side of a cut.
+    cache_mb (int): Megabytes of the frozen biLM's outputs to remember in training, where each epoch needs them again.
+    cache_dir (str | None): A directory for outputs that do not fit, or null to compute them again.
+    learn_rate_share (float): The share of the optimizer's learning rate for the biLM, if it is not frozen.
     RETURNS (Model): Docs to vectors.
     """
     settings = {"@architectures": "spacy_elmo.Elmo.v1", **locals()}
@@ -57,6 +66,9 @@ def build_elmo_v1(
                 max_batch_items=max_batch_items,
                 window=window,
                 overlap=overlap,
+                cache_mb=cache_mb,
+                cache_dir=cache_dir,
+                learn_rate_share=learn_rate_share,
             )
         ),
         mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2),
@@ -85,3 +97,82 @@ def build_elmo_listener_v1(
     RETURNS (Model): Docs to vectors, as wide as the upstream's biLM.
     """
     return ElmoListener(upstream, mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2))
+
+
+@registry.architectures("spacy_elmo.Tok2Vec.v1")
+def build_tok2vec_v1(
+    *,
+    embed: Model[list[Doc], list[Floats2d]] | None,
+    encode: Model[list[Floats2d], list[Floats2d]] | None,
+    elmo_in: Model[list[Doc], list[Floats2d]] | None = None,
+    elmo_out: Model[list[Doc], list[Floats2d]] | None = None,
+) -> Model[list[Doc], list[Floats2d]]:
+    """Build what spacy.Tok2Vec.v2 is, with ELMo beside the embedding, beside the encoder's output, or both.
+
+    embed (Model | None): Any embedding of spaCy's, or null to encode ELMo alone.
+    encode (Model | None): Any encoder of spaCy's, or null for a task that has one of its own.
+    elmo_in (Model | None): ELMo for the encoder to read, usually a spacy_elmo.ElmoListener.v1.
+    elmo_out (Model | None): ELMo beside the encoder's output: another listener, with a mix of its own.
+    RETURNS (Model): Docs to vectors.
+    """
+    return tok2vec(embed, elmo_in, encode, elmo_out)
+
+
+@registry.architectures("spacy_elmo.BiattentiveClassifier.v1")
+def build_biattentive_classifier_v1(
+    *,
+    tok2vec: Model[list[Doc], list[Floats2d]],
+    exclusive_classes: bool,
+    output: Model[list[Doc], list[Floats2d]] | None = None,
+    feedforward_width: int = 128,
+    encoder_width: int = 128,
+    integrator_width: int = 128,
+    maxout_width: int = 128,
+    maxout_depth: int = 2,
+    maxout_pieces: int = 4,
+    dropout: float | None = None,
+    nO: int | None = None,
+) -> Model[list[Doc], Floats2d]:
+    """Build a biattentive classification network (McCann et al. 2017), as for SST-5 in the paper, for spaCy's `textcat`.
+
+    tok2vec (Model): Docs to the vectors that the network reads: a listener, or any tok2vec.
+    exclusive_classes (bool): Whether a doc is of exactly one class: true for `textcat`, false for `textcat_multilabel`.
+    output (Model | None): Docs to vectors that go beside the integrator's output before it is pooled: another listener,
+        for the paper's second mix.
+    feedforward_width (int): Width of the layer that reads each token's vector.
+    encoder_width (int): Hidden width of each direction of the LSTM below the attention.
+    integrator_width (int): Hidden width of each direction of the LSTM above the attention.
+    maxout_width, maxout_depth (int): Width and number of the maxout layers between pooling and scores.
+    maxout_pieces (int): Candidates of which each value of a maxout layer is the largest.
+    dropout (float | None): The share of the network's values that is dropped while training; null for
+        [training.dropout].
+    nO (int | None): The number of classes, which is found at initialization.
+    RETURNS (Model): Docs to scores, one a class. An empty doc has 0 in all of them.
+    """
+    from .textcat.classifier import biattentive_classifier
+    from .textcat.network import Sizes
+
+    sizes = Sizes(
+        feedforward_width=feedforward_width,
+        encoder_width=encoder_width,
+        integrator_width=integrator_width,
+        maxout_width=maxout_width,
+        maxout_depth=maxout_depth,
+        maxout_pieces=maxout_pieces,
+    )
+    return biattentive_classifier(tok2vec, output, sizes, exclusive_classes=exclusive_classes, dropout=dropout, nO=nO)
+
+
+@registry.architectures("spacy_elmo.CrfTagger.v1")
+def build_crf_tagger_v1(
+    *, tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None
+) -> Model[list[Doc], ChainScores]:
+    """Build the scores of a conditional random field for `crf_ner`: a linear layer on any tok2vec, and transitions.
+
+    With a BiLSTM as the tok2vec's encoder it is the BiLSTM-CRF of Lample et al. (2016), which the paper has for NER.
+
+    tok2vec (Model): Docs to vectors: any embedding and encoder, or a listener.
+    nO (int | None): The number of tags, 4 for each label and 1, which is found at initialization.
+    RETURNS (Model): Docs to the scores of tags and of transitions.
+    """
+    return crf_tagger(tok2vec, nO)

@@ -1,13 +1,14 @@
 """What a trained pipeline made of ELMo's layers: the weights of every learned mix."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from spacy.language import Language
-from thinc.api import Model
+from typing import TYPE_CHECKING, Any
 
 from .heat_map import draw_heat_map
-from .layers.scalar_mix import SCALAR_MIX_NAME, layer_shares
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from thinc.api import Model
 
 
 @dataclass(frozen=True)
@@ -31,25 +32,32 @@ class LearnedMix:
         return f"{self.component}.{self.place}" if self.place else self.component
 
 
-def learned_mixes(nlp: Language) -> list[LearnedMix]:
+def learned_mixes(nlp: "Language") -> list[LearnedMix]:
     """List the learned mixes of a pipeline, in the pipeline's order.
 
     nlp (Language): The pipeline.
-    RETURNS (list[LearnedMix]): The mixes: one for each listener that learns its own, one for the `elmo` component itself if
-        it learns what it writes to Doc.tensor.
+    RETURNS (list[LearnedMix]): The mixes: one for each listener that learns its own. That of an `elmo` component is among them
+        if stock listeners share it, or if there are no listeners at all; otherwise nothing has trained it.
     """
+    from thinc.api import Model
+
+    from .layers.scalar_mix import layer_shares
+
     found = []
     for component, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
-        for mix, place in _find_mixes(model) if isinstance(model, Model) else []:
+        listeners = getattr(pipe, "listeners", [])
+        if not isinstance(model, Model) or (listeners and all(listener.layers for listener in listeners)):
+            continue
+        for mix, place in _find_mixes(model):
             found.append(LearnedMix(component, place, layer_shares(mix), float(mix.get_param("gamma")[0])))
     return found
 
 
-def draw_mixes(mixes: list[LearnedMix]) -> str:
+def draw_mixes(mixes: Sequence[LearnedMix]) -> str:
     """Draw learned mixes as shades.
 
-    mixes (list[LearnedMix]): The mixes, one at least.
+    mixes (Sequence[LearnedMix]): The mixes, one at least.
     RETURNS (str): An SVG document.
     """
     return draw_heat_map(
@@ -60,13 +68,15 @@ def draw_mixes(mixes: list[LearnedMix]) -> str:
     )
 
 
-def layer_names(mixes: list[LearnedMix]) -> list[str]:
+def layer_names(mixes: Sequence[LearnedMix]) -> list[str]:
     """RETURNS (list[str]): What to call each of the layers that are mixed."""
     return ["Token layer", *(f"LSTM {i}" for i in range(1, max(len(mix.weights) for mix in mixes)))]
 
 
-def _find_mixes(model: Model[Any, Any]) -> list[tuple[Model[Any, Any], str]]:
+def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]":
     """Find the learned mixes of a model, each with the closest name that the model has for where it is."""
+    from .layers.scalar_mix import SCALAR_MIX_NAME
+
     places: dict[int, str] = {}
     for node in model.walk():
         for name in node.ref_names:

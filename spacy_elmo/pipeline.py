@@ -59,6 +59,9 @@ def make_elmo(
     max_batch_items: int,
     window: int,
     overlap: int,
+    cache_mb: int,
+    cache_dir: str | None,
+    learn_rate_share: float,
 ) -> "Elmo":
     """Make an `elmo` component. The settings but for `keep_layers` are those of `spacy_elmo.Elmo.v1`.
 
@@ -77,6 +80,9 @@ def make_elmo(
             max_batch_items=max_batch_items,
             window=window,
             overlap=overlap,
+            cache_mb=cache_mb,
+            cache_dir=cache_dir,
+            learn_rate_share=learn_rate_share,
         )
     return Elmo(nlp.vocab, model, name, keep_layers=keep_layers)
 
@@ -262,12 +268,17 @@ class Elmo(Tok2Vec):
                 f"that it was trained with."
             )
 
-    def provide_layers(self, docs: list[Doc]) -> list[Floats3d]:
+    def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]:
         """Give a listener the layers of docs, computing those that are missing or another component's.
 
         docs (list[Doc]): The docs.
+        is_train (bool): Whether the listener is being trained, which is when outputs are worth remembering.
         RETURNS (list[Floats3d]): For each doc its layers_LTW.
         """
+        from .layers.encoder import start_memory
+
+        if is_train:
+            start_memory(self.encoder)
         missing = [
             doc
             for doc in docs
@@ -279,14 +290,15 @@ class Elmo(Tok2Vec):
             self.set_annotations(missing, self.predict(missing))
         return [self.model.ops.asarray3f(doc._.elmo_layers) for doc in docs]
 
-    def provide_vectors(self, docs: list[Doc]) -> list[Floats2d]:
+    def provide_vectors(self, docs: list[Doc], *, is_train: bool) -> list[Floats2d]:
         """Give a listener the vectors of docs. They are mixed anew, since any tok2vec may have written to Doc.tensor.
 
         docs (list[Doc]): The docs.
+        is_train (bool): Whether the listener is being trained.
         RETURNS (list[Floats2d]): For each doc its vectors_TW.
         """
         self.load()
-        vectors: list[Floats2d] = self.mix.predict(self.provide_layers(docs))
+        vectors: list[Floats2d] = self.mix.predict(self.provide_layers(docs, is_train=is_train))
         return vectors
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

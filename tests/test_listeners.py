@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from thinc.api import Config, fix_random_seed
+from thinc.api import Adam, Config, fix_random_seed
 
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.encoder import get_bilm
@@ -226,9 +226,12 @@ def test_batch_of_empty_docs(weights: str, listener: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"exclude": ["elmo"]}])
-def test_bilm_runs_once_a_batch(weights: str, kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    nlp = make_nlp(weights, OWN, STOCK)
-    update(nlp, 1, **kwargs)
+@pytest.mark.parametrize(("settings", "expected"), [({"cache_mb": 0}, 1), ({"frozen": False}, 1), ({}, 0)])
+def test_bilm_runs_once_a_batch_and_not_at_all_when_it_is_remembered(
+    weights: str, kwargs: dict[str, Any], settings: dict[str, Any], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nlp = make_nlp(weights, OWN, STOCK, **settings)
+    update(nlp, 2, **kwargs)
     calls: list[int] = []
     bilm = get_bilm(nlp.get_pipe("elmo").encoder)
     forward = bilm.forward
@@ -239,7 +242,7 @@ def test_bilm_runs_once_a_batch(weights: str, kwargs: dict[str, Any], monkeypatc
 
     monkeypatch.setattr(bilm, "forward", count)
     nlp.update(make_examples(nlp), **kwargs)
-    assert len(calls) == 1
+    assert len(calls) == expected
 
 
 @pytest.mark.parametrize(
@@ -293,6 +296,28 @@ def test_frozen_bilm_stays_and_unfrozen_one_learns(weights: str) -> None:
             after = get_bilm(nlp.get_pipe("elmo").encoder).state_dict()
             moved = {name for name in before if not numpy.array_equal(before[name].numpy(), after[name].numpy())}
             assert moved == (set() if frozen else set(before))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1, 0.003])
+def test_unfrozen_bilm_has_a_learning_rate_of_its_own(weights: str, share: float) -> None:
+    nlp = make_nlp(weights, OWN, frozen=False, learn_rate_share=share)
+    update(nlp, 2)  # the task's last layer starts from zero, and no gradient comes through it at first
+    bilm, listener = get_bilm(nlp.get_pipe("elmo").encoder), nlp.get_pipe("ner").model.get_ref("tok2vec")
+    gamma = next(node for node in listener.walk() if node.has_param("gamma"))
+    gamma_before = float(gamma.get_param("gamma")[0])
+    before = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
+    nlp.update(make_examples(nlp), sgd=Adam(0.02, L2=0.0, grad_clip=0.0))
+    # Adam's first step is as long as the learning rate, whatever the gradient, unless that is next to nothing.
+    moved = {name: float((parameter.detach() - before[name]).abs().max()) for name, parameter in bilm.named_parameters()}
+    assert moved.keys() == before.keys()
+    assert list(moved.values()) == pytest.approx([0.02 * share] * len(moved), rel=0.02)
+    assert abs(gamma.get_param("gamma")[0] - gamma_before) == pytest.approx(0.02, rel=0.02)
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0])
+def test_learning_rate_that_is_none(weights: str, share: float) -> None:
+    with pytest.raises(ValueError, match=f"learn_rate_share must be above 0, got {share}.*set frozen = true"):
+        make_nlp(weights, frozen=False, learn_rate_share=share)
 
 
 def test_unfrozen_bilm_sums_the_gradients_of_its_listeners(weights: str) -> None:

@@ -1,11 +1,14 @@
 """The repository: what is written down in two places is the same, and what is promised works."""
 
 import configparser
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import warnings
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,6 +19,7 @@ import spacy
 import srsly
 import torch
 from spacy.cli.init_config import fill_config
+from spacy.cli.train import train
 from spacy.tokens import DocBin, Span
 from spacy.util import registry
 from thinc.api import Config
@@ -90,27 +94,91 @@ def test_sizes_are_those_that_were_published(name: str) -> None:
     assert round(n_parameters / 1e6, 1) == {"pretrain_medium": 28.0, "pretrain_paper": 93.6}[name]
 
 
-@pytest.mark.parametrize("path", [path for path in CONFIGS if "nlp" in CONFIGS[path]], ids=lambda path: path.name)
-def test_configs_are_complete_and_train(path: Path, tmp_path: Path) -> None:
+TASKS = [path for path in CONFIGS if "nlp" in CONFIGS[path]]
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.name)
+def test_task_configs_are_complete(path: Path, tmp_path: Path) -> None:
     fill_config(tmp_path / "filled.cfg", path, silent=True)
     filled = Config().from_disk(tmp_path / "filled.cfg", interpolate=False)
-    assert filled == Config().from_disk(path, interpolate=False), "spacy init fill-config would add to it"
-    doc = spacy.blank("en")("Ada wrote it in London .")
-    doc.set_ents([Span(doc, 0, 1, "PERSON"), Span(doc, 4, 5, "PLACE")])
-    DocBin(docs=[doc]).to_disk(tmp_path / "train.spacy")
-    data = tmp_path / "train.spacy"
-    arguments = (
-        "--paths.train",
-        data,
-        "--paths.dev",
-        data,
-        "--training.max_steps",
-        "2",
-        "--training.eval_frequency",
-        "1",
+    assert filled == CONFIGS[path], "spacy init fill-config would add to it"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in TASKS if "elmo" in CONFIGS[path]["components"]], ids=lambda p: p.name
+)
+def test_task_configs_differ_from_their_twins_only_in_elmo(path: Path) -> None:
+    config = CONFIGS[path].copy()
+    twin = CONFIGS[path.with_stem(f"{path.stem}_baseline")]
+    del config["components"]["elmo"], config["paths"]["weights"]
+    config["nlp"]["pipeline"].remove("elmo")
+    (component,) = config["components"].values()
+    tok2vec = component["model"]["tok2vec"]
+    assert tok2vec["@architectures"] == "spacy_elmo.Tok2Vec.v1"
+    assert tok2vec["elmo_in"]["@architectures"] == "spacy_elmo.ElmoListener.v1"
+    if tok2vec["encode"] is None:
+        tok2vec["elmo_in"] = None
+    else:  # what is left then is spaCy's own
+        del tok2vec["elmo_in"], tok2vec["elmo_out"]
+        tok2vec["@architectures"] = "spacy.Tok2Vec.v2"
+    assert config == twin
+
+
+def test_every_twin_has_a_config() -> None:
+    names = {path.stem for path in TASKS}
+    assert {f"{name}_baseline" for name in names if not name.endswith("_baseline")} == {
+        name for name in names if name.endswith("_baseline")
+    }
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a few docs that have all that any of the configs learns."""
+    nlp = spacy.blank("en")
+    made = []
+    for text, label in (("Ada wrote it in London .", "good"), ("It was Bob who saw Paris .", "bad")) * 6:
+        doc = nlp(text)
+        doc.set_ents([Span(doc, i, i + 1, "NAME") for i, token in enumerate(doc) if token.text[1:] and token.is_title])
+        doc.cats = {name: float(name == label) for name in ("good", "bad")}
+        for token in doc:
+            token.tag_ = "NAME" if token.is_title else "OTHER"
+        made.append(doc)
+    path = tmp_path_factory.mktemp("docs") / "docs.spacy"
+    DocBin(docs=made).to_disk(path)
+    return path
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.name)
+def test_task_configs_train(path: Path, docs: Path, tmp_path: Path) -> None:
+    overrides = {
+        "paths.train": str(docs),
+        "paths.dev": str(docs),
+        "training.max_steps": 2,
+        "training.eval_frequency": 1,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of spaCy's, about so few docs
+        train(path, tmp_path, overrides=overrides)
+    assert (tmp_path / "model-last" / "config.cfg").is_file()
+    scores = srsly.read_json(tmp_path / "model-last" / "meta.json")["performance"]
+    (main,) = (name for name, weight in CONFIGS[path]["training"]["score_weights"].items() if weight == 1.0)
+    assert main in scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.name)
+def test_spacy_debugs_task_configs(path: Path, docs: Path, tmp_path: Path) -> None:
+    paths = ("--paths.train", docs, "--paths.dev", docs)
+    run(sys.executable, "-W", "ignore", "-m", "spacy", "debug", "config", path, *paths, cwd=tmp_path)
+    output = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "spacy", "debug", "data", path, *paths],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
-    run(sys.executable, "-m", "spacy", "train", path, "--output", tmp_path / "out", *arguments, cwd=tmp_path)
-    assert (tmp_path / "out" / "model-last" / "elmo" / "model").is_file()
+    # It complains about so few docs, by its exit code, too.
+    assert "12 training docs" in output.stdout
+    assert "Traceback" not in output.stderr
 
 
 def test_files_that_the_readme_names_exist() -> None:
@@ -138,22 +206,39 @@ def test_project_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_project_pretrains(tmp_path: Path) -> None:
-    for name in ("project.yml", "configs", "assets"):
+def test_project_runs_all(tmp_path: Path) -> None:
+    for name in ("project.yml", "configs", "assets", "scripts"):
         source = ROOT / name
         shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
-    # A third of the training, so that it fits a test.
-    config = tmp_path / "configs" / "pretrain_tiny.cfg"
-    config.write_text(config.read_text(encoding="utf8").replace("epochs = 12", "epochs = 4"), encoding="utf8")
-    output = run(sys.executable, "-m", "spacy", "project", "run", "pretrain", cwd=tmp_path)
+    # A part of the training, so that it fits a test.
+    for config in (tmp_path / "configs").glob("*.cfg"):
+        text = re.sub(r"(?m)^max_steps = [1-9].*$", "max_steps = 60", config.read_text(encoding="utf8"))
+        text = re.sub(r"(?m)^eval_frequency = .*$", "eval_frequency = 60", text)
+        config.write_text(text.replace("epochs = 12", "epochs = 4"), encoding="utf8")
+    output = run(sys.executable, "-m", "spacy", "project", "run", "all", "--vars.seeds", "1", cwd=tmp_path)
     assert "The best model is training/bilm/model-best" in output
-    scores = json.loads((tmp_path / "training" / "bilm" / "perplexity.json").read_text(encoding="utf8"))
+    scores = srsly.read_json(tmp_path / "training" / "bilm" / "perplexity.json")
     assert scores["perplexity_mean"] < 0.5 * scores["perplexity_unigram"]
     # What the project says that it writes, it wrote.
     project = srsly.read_yaml(ROOT / "project.yml")
     for command in project["commands"]:
         for place in command.get("outputs", []):
+            for name, value in project["vars"].items():
+                place = place.replace(f"${{vars.{name}}}", str(value))
             assert (tmp_path / place).exists(), place
+
+
+def test_workflow_all_has_every_command_of_the_others() -> None:
+    workflows = srsly.read_yaml(ROOT / "project.yml")["workflows"]
+    assert workflows["all"] == [*workflows["pretrain"], *workflows["ner"], *workflows["textcat"], "report"]
+
+
+@pytest.mark.parametrize("folder", ["wnut17", "sst5"])
+def test_assets_are_those_of_the_checksums(folder: str, shared: Path) -> None:
+    found = {hashlib.md5(path.read_bytes()).hexdigest() for path in (shared / "data" / folder).iterdir()}
+    assets = [asset for asset in srsly.read_yaml(ROOT / "project.yml")["assets"] if folder in asset["dest"]]
+    assert len(assets) == 3
+    assert {asset["checksum"] for asset in assets} == found
 
 
 EXAMPLE = """

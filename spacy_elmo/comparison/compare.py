@@ -2,11 +2,14 @@
 
 import json
 import shlex
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..atomic import write_directory
 from ..charts import Chart, DotPlot, Line, draw_charts, draw_dots
+from ..mixes import LearnedMix, draw_mixes
 from ..page import Block, Code, Figure, Paragraph, Section, Table, figures_of, to_html, to_json, to_markdown
 from .places import ALL
 from .runs import Run, name_runs
@@ -36,6 +39,7 @@ def compare_runs(runs: Sequence[Run], *, output: Path, title: str | None = None,
         [
             _introduction(runs, keys, shares),
             *(section for key in keys for section in _score_sections(runs, key, shares, is_only=len(keys) == 1)),
+            *_mixes(runs, shares[-1]),
             _cost(runs, shares[-1]),
             _again(runs, output, title, score),
         ],
@@ -273,6 +277,38 @@ def _efficiency(runs: Sequence[Run], key: str, shares: Sequence[float]) -> list[
             "no example of one, and the dev data are whole."
         ),
     ]
+
+
+def _mixes(runs: Sequence[Run], share: float) -> Iterator[Section]:
+    """Show what each run made of ELMo's layers, if it has any."""
+    for number, run in enumerate(runs):
+        by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for trial in run.at(share):
+            for mix in trial.get("mixes", []):
+                by_place.setdefault((mix["component"], mix["place"]), []).append(mix)
+        means = [
+            LearnedMix(
+                *place,
+                weights=[statistics.fmean(layer) for layer in zip(*(mix["weights"] for mix in mixes), strict=True)],
+                gamma=statistics.fmean(mix["gamma"] for mix in mixes),
+            )
+            for place, mixes in by_place.items()
+        ]
+        if means:
+            yield Section(
+                f"What {run.name} uses",
+                [
+                    Paragraph(
+                        "ELMo's vectors are a mix of the language model's layers, and training finds out how much of each is of "
+                        "use: the token layer knows the word alone, the layers above it know the sentence. Gamma scales the mix."
+                    ),
+                    Figure(f"mixes-{number}", f"The layers' weights, {_over_seeds(run.at(share))}", draw_mixes(means)),
+                ],
+            )
+
+
+def _over_seeds(trials: Sequence[Any]) -> str:
+    return "of one training" if len(trials) == 1 else f"means of {len(trials)} trainings"
 
 
 def _cost(runs: Sequence[Run], share: float) -> Section:

@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +19,7 @@ from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST, train
 from spacy.util import load_config, load_model
 
 from ..atomic import naming, write_file
+from ..mixes import learned_mixes
 from .checksums import checksum
 from .labels import give_labels, write_labels
 from .places import ALL, METRICS, Place, find_places
@@ -128,7 +129,8 @@ class Trials:
             start = time.perf_counter()
             train(nlp, directory, use_gpu=self.use_gpu, stdout=log, stderr=log)
             seconds = time.perf_counter() - start
-            scores = self._score(directory / DIR_MODEL_BEST)
+            best = load_model(directory / DIR_MODEL_BEST)
+            scores = self._score(best)
         shutil.rmtree(directory / DIR_MODEL_LAST)
         if self.drop_models and place.share < ALL:
             shutil.rmtree(directory / DIR_MODEL_BEST)
@@ -139,6 +141,7 @@ class Trials:
             "training_seconds": seconds,
             "words_per_second": scores["speed"],
             "scores": scores,
+            "mixes": [asdict(mix) for mix in learned_mixes(best)],
             "score_weights": nlp.config["training"]["score_weights"],
             "config": self._describe(nlp),
             "identity": self.identity,
@@ -183,8 +186,7 @@ class Trials:
     def _labels(self) -> dict[str, Path]:
         return write_labels(init_nlp(self._with_seed(0), use_gpu=self.use_gpu), self.output / LABELS)
 
-    def _score(self, model: Path) -> dict[str, Any]:
-        nlp = load_model(model)
+    def _score(self, nlp: Language) -> dict[str, Any]:
         examples = list(Corpus(self.test, gold_preproc=self.gold_preproc)(nlp))
         return nlp.evaluate(examples, scorer=LabelScorer(nlp))
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from spacy.tokens import Doc
-from thinc.api import Model, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
+from thinc.api import Model, Optimizer, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
 from thinc.types import Floats3d
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from ..bilm.embed import WordCache, embed_sentences
 from ..bilm.model import BiLM, InitialState
 from ..models import UNTRAINED, UNTRAINED_WARNING, find_weights
 from .elmo import ENCODER_NAME
+from .memory import SentenceMemory
 from .windows import check_window, doc_windows
 
 InT = list[Doc]
@@ -26,7 +27,9 @@ OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
 
 # 40 MB at the original model's width: most of the words of a text, since few words make up most of it.
 CACHED_WORDS = 20_000
+# Both are kept beside the model, not in it: a copied or deserialized model starts without.
 _word_caches: WeakKeyDictionary[BiLM, WordCache] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[BiLM, SentenceMemory] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,9 @@ class EncoderSettings:
     initial_state (str): What each sentence starts from: "stored" or "zero".
     max_batch_items (int): The most tokens that go through the biLM at once.
     window, overlap (int): The most tokens that are read in one go, and the context on either side of a cut.
+    cache_mb (int): Megabytes of outputs that are remembered in training while the biLM is frozen.
+    cache_dir (str | None): Where outputs are remembered that do not fit.
+    learn_rate_share (float): The share of the optimizer's learning rate that the biLM is trained with if it is not frozen.
     """
 
     weights: str | None
@@ -46,10 +52,19 @@ class EncoderSettings:
     max_batch_items: int
     window: int
     overlap: int
+    cache_mb: int
+    cache_dir: str | None
+    learn_rate_share: float
 
     def __post_init__(self) -> None:
         if self.max_batch_items < 1:
             raise ValueError(f"max_batch_items must be 1 or more, got {self.max_batch_items}.")
+        if self.cache_mb < 0:
+            raise ValueError(f"cache_mb must be 0 or more, got {self.cache_mb}.")
+        if not self.learn_rate_share > 0:
+            raise ValueError(
+                f"learn_rate_share must be above 0, got {self.learn_rate_share}. To keep the biLM as it is, set frozen = true."
+            )
         check_window(self.window, self.overlap)
 
 
@@ -62,12 +77,27 @@ def encoder(settings: EncoderSettings) -> Model[InT, OutT]:
     settings (EncoderSettings): How to run it.
     RETURNS (Model): The layer.
     """
-    shim = PyTorchShim(
+    shim = BiLMShim(
+        settings.learn_rate_share,
         None,
         serialize_model=_serialize,
         deserialize_model=partial(_deserialize, frozen=settings.frozen),
     )
     return Model(ENCODER_NAME, forward, shims=[shim], attrs={"settings": settings})
+
+
+class BiLMShim(PyTorchShim):
+    """Lets Thinc train the biLM at a learning rate of its own.
+
+    learn_rate_share (float): The share of the optimizer's rate. Its schedule, whatever that is, holds for both.
+    """
+
+    def __init__(self, learn_rate_share: float, model: BiLM | None, **kwargs: Any) -> None:
+        super().__init__(model, **kwargs)
+        self.learn_rate_share = learn_rate_share
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        super().finish_update(cast(Optimizer, partial(optimizer, lr_scale=self.learn_rate_share)))
 
 
 def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
@@ -90,6 +120,8 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
 
 def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
     bilm = get_bilm(model)
+    if is_train:
+        start_memory(model)
     with_gradient = is_train and not model.attrs["settings"].frozen
     with torch.inference_mode(False), torch.set_grad_enabled(with_gradient):
         outputs = _encode(model.attrs["settings"], bilm, docs)
@@ -104,22 +136,34 @@ def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, C
     return [cast(Floats3d, torch2xp(layers_LTW.detach(), ops=model.ops)) for layers_LTW in outputs], backprop
 
 
+def start_memory(model: Model[InT, OutT]) -> None:
+    """Remember the outputs of a frozen biLM from now on: training reads the same sentences in every epoch.
+
+    model (Model): The encoder.
+    """
+    bilm, settings = get_bilm(model), model.attrs["settings"]
+    if settings.frozen and (settings.cache_mb or settings.cache_dir) and bilm not in _memories:
+        _memories[bilm] = SentenceMemory(settings.cache_mb * 1_000_000, settings.cache_dir)
+
+
 def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT) -> list[Tensor]:
     """Compute layers_LTW for each doc, zero for whitespace."""
     windows = [
         (i, window) for i, doc in enumerate(docs) for window in doc_windows(doc, settings.window, settings.overlap)
     ]
-    results = embed_sentences(
+    sentences = [tuple(docs[i][position].orth_ for position in window.tokens) for i, window in windows]
+    embed = partial(
+        embed_sentences,
         bilm,
-        [[docs[i][position].orth_ for position in window.tokens] for i, window in windows],
         max_batch_items=settings.max_batch_items,
         initial_state=settings.initial_state,
         encode_words=partial(_word_cache(bilm).encode_words, bilm) if settings.frozen else None,
     )
+    results = _memories[bilm].embed(sentences, embed) if bilm in _memories else embed(sentences)
     pieces: list[list[Tensor]] = [[] for _ in docs]
     positions: list[list[int]] = [[] for _ in docs]
     for (i, window), layers_LTW in zip(windows, results, strict=True):
-        pieces[i].append(layers_LTW[:, window.keep])
+        pieces[i].append(layers_LTW[:, window.keep].to(bilm.device))
         positions[i].extend(window.tokens[window.keep])
     return [
         _place(bilm, doc_pieces, doc_positions, len(doc))
@@ -141,7 +185,6 @@ def _place(bilm: BiLM, pieces: list[Tensor], positions: list[int], length: int) 
 
 
 def _word_cache(bilm: BiLM) -> WordCache:
-    # Kept beside the model, not in it: a copied or deserialized model starts without.
     if bilm not in _word_caches:
         _word_caches[bilm] = WordCache(CACHED_WORDS)
     return _word_caches[bilm]
@@ -155,6 +198,7 @@ def _after_fork() -> None:
     """
     torch.set_num_threads(1)
     _word_caches.clear()
+    _memories.clear()
 
 
 if hasattr(os, "register_at_fork"):

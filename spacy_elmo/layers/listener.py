@@ -19,9 +19,9 @@ class Upstream(Protocol):
 
     def check_listener(self, listener: Tok2VecListener) -> None: ...
 
-    def provide_layers(self, docs: list[Doc]) -> list[Floats3d]: ...
+    def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]: ...
 
-    def provide_vectors(self, docs: list[Doc]) -> list[Floats2d]: ...
+    def provide_vectors(self, docs: list[Doc], *, is_train: bool) -> list[Floats2d]: ...
 
 
 class Link:
@@ -65,7 +65,7 @@ def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Calla
     upstream = _upstream(model)
     upstream.check_listener(model)
     received = is_train and take_batch(model, docs)
-    layers, send = received or (upstream.provide_layers(docs), None)
+    layers, send = received or (upstream.provide_layers(docs, is_train=is_train), None)
     vectors, backprop_mix = model.layers[0](layers, is_train)
 
     def backprop(d_vectors: OutT) -> InT:
@@ -89,7 +89,7 @@ def forward_tok2vec_listener(
     """
     link.upstream.check_listener(model)
     received = is_train and take_batch(model, docs)
-    return received or (link.upstream.provide_vectors(docs), lambda d_vectors: [])
+    return received or (link.upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: [])
 
 
 def init_tok2vec_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as format_tensors
@@ -16,7 +17,12 @@ SOFTMAX, VOCABULARY = "softmax.safetensors", "vocab.txt"
 
 
 def save_language_model(
-    model: LanguageModel, vocabulary: Vocabulary, directory: Path, *, lang: str | None = None
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    directory: Path,
+    *,
+    lang: str | None = None,
+    dtype: torch.dtype = torch.float32,
 ) -> None:
     """Write a language model, all of it or nothing. The directory is a weights directory, too.
 
@@ -24,10 +30,13 @@ def save_language_model(
     vocabulary (Vocabulary): The words that it predicts.
     directory (Path): The directory.
     lang (str | None): The language whose tokenizer made the text that it learned from, if one did.
+    dtype (torch.dtype): The precision on disk. It is float32 again when it is read.
     """
     with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}) as draft:
-        write_weights(model.bilm, draft)
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.softmax.named_parameters()}
+        write_weights(model.bilm, draft, dtype=dtype)
+        tensors = {
+            name: tensor.detach().cpu().contiguous().to(dtype) for name, tensor in model.softmax.named_parameters()
+        }
         (draft / SOFTMAX).write_bytes(format_tensors(tensors, metadata={} if lang is None else {"lang": lang}))
         vocabulary.to_disk(draft / VOCABULARY)
 

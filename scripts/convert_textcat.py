@@ -1,0 +1,85 @@
+"""Turn labelled lines into spaCy's training format: train.txt, dev.txt and test.txt of a directory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import spacy
+import typer
+from spacy.tokens import Doc, DocBin
+from wasabi import msg
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the lines of a dataset are to be read.
+
+    encoding (str): The encoding of its files.
+    tokenized (bool): Whether spaces separate tokens, so that spaCy's tokenizer is not needed.
+    names (dict[str, str]): What to call its labels, if not by themselves.
+    """
+
+    encoding: str = "utf8"
+    tokenized: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+
+
+# By the name of the dataset's directory; all others are plain.
+FORMATS = {
+    "sst5": Format(
+        encoding="latin-1",
+        tokenized=True,
+        names={"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"},
+    )
+}
+
+
+def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
+    """Write each line as a doc of one category.
+
+    source (Path): A directory of train.txt, dev.txt and test.txt: a label, a space or tab and a text a line.
+    output (Path): The directory to write .spacy files to.
+    lang (str): The language, a blank pipeline of which tokenizes.
+    """
+    nlp = spacy.blank(lang)
+    how = FORMATS.get(source.name, Format())
+    labels: list[str] = []
+    output.mkdir(parents=True, exist_ok=True)
+    for part in ("train", "dev", "test"):
+        path = source / f"{part}.txt"
+        try:
+            lines = list(read_lines(path, how))
+            labels = labels or sorted({label for label, _ in lines})  # those of the training part
+            unknown = {label for label, _ in lines} - set(labels)
+            if unknown:
+                raise ValueError(
+                    f"The labels {sorted(unknown)} do not occur in {source / 'train.txt'}, which has {labels}."
+                )
+        except (OSError, ValueError) as error:
+            msg.fail(f"Could not convert {path}", str(error), exits=1)
+        docs = DocBin()
+        for label, text in lines:
+            doc = Doc(nlp.vocab, words=text.split()) if how.tokenized else nlp.make_doc(text)
+            doc.cats = {how.names.get(other, other): float(other == label) for other in labels}
+            docs.add(doc)
+        docs.to_disk(output / f"{part}.spacy")
+        msg.good(f"{part}.spacy: {len(docs):,} docs of {len(labels)} classes")
+
+
+def read_lines(path: Path, how: Format) -> Iterator[tuple[str, str]]:
+    """Read labels and texts.
+
+    path (Path): The file.
+    how (Format): How to read it.
+    YIELDS (tuple): The label and the text.
+    """
+    for number, line in enumerate(path.read_text(encoding=how.encoding).split("\n"), start=1):
+        parts = line.split(maxsplit=1)
+        if len(parts) == 1:
+            raise ValueError(f"Line {number} should be a label and a text, got {line!r}.")
+        if parts:
+            yield parts[0], parts[1].strip()
+
+
+if __name__ == "__main__":
+    typer.run(convert_textcat)

@@ -1,0 +1,167 @@
+"""The biattentive classification network (McCann et al. 2017, section 5), from token vectors to one vector a doc.
+
+Shape suffixes: B doc, T token, S token that is attended to, I input, E vectors beside the integrator's output, H the
+encoder's two directions side by side, G what is pooled (the integrator's two directions, and E), P pooled, O output.
+"""
+
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+EPSILON = 1e-5
+RECENT = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """The sizes of a network, but for those of its inputs.
+
+    feedforward_width (int): Width of the layer that reads each token's vector.
+    encoder_width, integrator_width (int): Hidden width of each direction of the two LSTMs.
+    maxout_width, maxout_depth (int): Width and number of the maxout layers.
+    maxout_pieces (int): Candidates of which each value of a maxout layer is the largest.
+    """
+
+    feedforward_width: int
+    encoder_width: int
+    integrator_width: int
+    maxout_width: int
+    maxout_depth: int
+    maxout_pieces: int
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of 1 or more, got {value!r:.80}.")
+
+
+class BiattentiveNetwork(nn.Module):
+    """Reads a doc, attends from each of its tokens to all of them, reads again, and pools.
+
+    The paper's network compares two sentences; a single one is its own second sentence. Where the paper normalizes
+    over the batch, in the maxout layers, what is pooled is standardized by what training has seen so far: a doc's
+    vector does not depend on its neighbours, and a doc means the same in training as afterwards.
+
+    sizes (Sizes): The sizes.
+    input_width (int): Width of the vectors that are read.
+    output_width (int): Width of the vectors that go beside the integrator's output; 0 for none.
+    """
+
+    def __init__(self, sizes: Sizes, input_width: int, output_width: int = 0) -> None:
+        super().__init__()
+        self.sizes, self.input_width, self.output_width = sizes, input_width, output_width
+        self.feedforward = nn.Linear(input_width, sizes.feedforward_width)
+        self.encoder = _bilstm(sizes.feedforward_width, sizes.encoder_width)
+        self.integrator = _bilstm(3 * 2 * sizes.encoder_width, sizes.integrator_width)
+        pooled_width = 2 * sizes.integrator_width + output_width
+        self.attention = nn.Linear(pooled_width, 1)
+        self.standardize = Standardize(4 * pooled_width)
+        self.maxouts = nn.ModuleList(
+            nn.Linear(width, sizes.maxout_width * sizes.maxout_pieces)
+            for width in [4 * pooled_width, *[sizes.maxout_width] * (sizes.maxout_depth - 1)]
+        )
+
+    def forward(
+        self, x_BTI: Tensor, lengths_B: Tensor, output_BTE: Tensor | None = None, *, dropout: float = 0.0
+    ) -> Tensor:
+        """Run the network over a padded batch.
+
+        x_BTI (Tensor): The vectors of each doc's tokens.
+        lengths_B (Tensor): How many tokens each doc has, 1 or more, on the CPU.
+        output_BTE (Tensor | None): The vectors that go beside the integrator's output, if the network has such.
+        dropout (float): The share of values that is dropped while training: of what the feed-forward layer gives, and
+            of what each maxout layer reads.
+        RETURNS (Tensor): vectors_BO, one a doc.
+        """
+        drop = partial(functional.dropout, p=dropout, training=self.training)
+        mask_BT = torch.arange(x_BTI.shape[1], device=x_BTI.device) < lengths_B.to(x_BTI.device).unsqueeze(1)
+        x_BTH = _run(self.encoder, drop(functional.relu(self.feedforward(x_BTI))), lengths_B)
+        context_BTH = attend(x_BTH, mask_BT)
+        y_BTG = _run(self.integrator, torch.cat([x_BTH, x_BTH - context_BTH, x_BTH * context_BTH], dim=-1), lengths_B)
+        if output_BTE is not None:
+            y_BTG = torch.cat([y_BTG, output_BTE], dim=-1)
+        vectors: Tensor = self.standardize(pool(y_BTG, self.attention(y_BTG).squeeze(-1), mask_BT))
+        for layer in self.maxouts:
+            pieces = layer(drop(vectors)).unflatten(-1, (self.sizes.maxout_width, self.sizes.maxout_pieces))
+            vectors = pieces.amax(dim=-1)
+        return vectors
+
+
+class Standardize(nn.Module):
+    """Gives each value a mean of 0 and a variance of 1 over the docs that training has seen.
+
+    A maximum over tokens is far from 0 in every doc, and what tells docs apart is small beside that. Without this the
+    maxout layers take several times as long to learn.
+
+    width (int): Width of the vectors.
+    """
+
+    mean: Tensor
+    square: Tensor
+    n_batches: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("square", torch.ones(width))
+        self.register_buffer("n_batches", torch.zeros(()))
+
+    def forward(self, x_BP: Tensor) -> Tensor:
+        """Standardize vectors; while training, learn from them first.
+
+        x_BP (Tensor): The vectors.
+        RETURNS (Tensor): y_BP.
+        """
+        if self.training:
+            self.n_batches += 1
+            # The mean of all batches at first, so that the start is soon forgotten; then of about the last 1 / RECENT.
+            weight = max(1 / self.n_batches.item(), RECENT)
+            self.mean.lerp_(x_BP.detach().mean(dim=0), weight)
+            self.square.lerp_(x_BP.detach().square().mean(dim=0), weight)
+        variance_P = (self.square - self.mean.square()).clamp(min=0)
+        return (x_BP - self.mean) * (variance_P + EPSILON).rsqrt()
+
+
+def attend(x_BTH: Tensor, mask_BT: Tensor) -> Tensor:
+    """Sum up the doc for each of its tokens, by how alike the tokens are: softmax(X X^T) X.
+
+    x_BTH (Tensor): The tokens.
+    mask_BT (Tensor): Which of them are no padding.
+    RETURNS (Tensor): context_BTH, of no meaning where there is padding.
+    """
+    affinity_BTS = torch.bmm(x_BTH, x_BTH.transpose(1, 2)).masked_fill(~mask_BT.unsqueeze(1), -torch.inf)
+    return torch.bmm(affinity_BTS.softmax(dim=-1), x_BTH)
+
+
+def pool(y_BTG: Tensor, attention_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """Make one vector of a doc's many: their maximum, mean, minimum, and sum weighted by attention.
+
+    y_BTG (Tensor): The vectors.
+    attention_BT (Tensor): How much each of them counts, before the softmax.
+    mask_BT (Tensor): Which of them are no padding.
+    RETURNS (Tensor): pooled_BP, four times as wide.
+    """
+    padding_BT1 = ~mask_BT.unsqueeze(-1)
+    share_BT = attention_BT.masked_fill(~mask_BT, -torch.inf).softmax(dim=-1)
+    parts = [
+        y_BTG.masked_fill(padding_BT1, -torch.inf).amax(dim=1),
+        y_BTG.masked_fill(padding_BT1, 0.0).sum(dim=1) / mask_BT.sum(dim=1, keepdim=True),
+        y_BTG.masked_fill(padding_BT1, torch.inf).amin(dim=1),
+        torch.bmm(share_BT.unsqueeze(1), y_BTG).squeeze(1),
+    ]
+    return torch.cat(parts, dim=-1)
+
+
+def _bilstm(input_width: int, hidden_width: int) -> nn.LSTM:
+    return nn.LSTM(input_width, hidden_width, batch_first=True, bidirectional=True)
+
+
+def _run(lstm: nn.LSTM, x_BTI: Tensor, lengths_B: Tensor) -> Tensor:
+    """Run an LSTM over a padded batch, each direction from the doc's own end: zero where there is padding."""
+    packed = pack_padded_sequence(x_BTI, lengths_B, batch_first=True, enforce_sorted=False)
+    y_BTH, _ = pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x_BTI.shape[1])
+    return y_BTH
