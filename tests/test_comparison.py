@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import spacy
@@ -305,6 +306,21 @@ def test_comparison_by_hand(tmp_path: Path, baseline: Path) -> None:
     ]
     assert "higher by 8.0 points" in str(page.blocks)
     assert [figure.name for figure in figures_of(page)] == ["ents_f-seeds", "ents_f-labels"]
+
+
+def test_learned_mixes_are_drawn(tmp_path: Path, baseline: Path) -> None:
+    elmo = write_trials(tmp_path / "elmo", {100.0: [0.50, 0.52]})
+    for seed, (weights, gamma) in enumerate([([0.2, 0.8], 1.0), ([0.4, 0.6], 2.0)]):
+        path = elmo / "100" / str(seed) / METRICS
+        metrics = json.loads(path.read_text("utf8"))
+        metrics["mixes"] = [{"component": "ner", "place": "elmo_in", "weights": weights, "gamma": gamma}]
+        path.write_text(json.dumps(metrics), encoding="utf8")
+    page = compare(baseline, elmo)
+    *_, section = (part for part in page.sections if part.title == "What ELMo uses")
+    (figure,) = figures_of(section)
+    assert figure.caption == "The layers' weights, means of 2 trainings"
+    texts = [text.text for text in ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[-4:] == ["ner.elmo_in", "0.30", "0.70", "gamma 1.50"]
 
 
 def test_one_seed_has_no_deviation(tmp_path: Path) -> None:
@@ -648,6 +664,7 @@ def test_trials_write_what_they_measure(corpus: Path, monkeypatch: pytest.Monkey
     assert metrics[3]["words_per_second"] == metrics[3]["scores"]["speed"]
     assert metrics[3]["training_seconds"] > 0
     assert metrics[3]["config"]["pipeline"] == ["tagger"]
+    assert metrics[3]["mixes"] == []
     assert metrics[3]["config"]["n_test_docs"] == 20
     assert nlp.config["training"]["seed"] == nlp.config["system"]["seed"] == 1
 

@@ -308,7 +308,9 @@ def test_unfrozen_bilm_has_a_learning_rate_of_its_own(weights: str, share: float
     before = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
     nlp.update(make_examples(nlp), sgd=Adam(0.02, L2=0.0, grad_clip=0.0))
     # Adam's first step is as long as the learning rate, whatever the gradient, unless that is next to nothing.
-    moved = {name: float((parameter.detach() - before[name]).abs().max()) for name, parameter in bilm.named_parameters()}
+    moved = {
+        name: float((parameter.detach() - before[name]).abs().max()) for name, parameter in bilm.named_parameters()
+    }
     assert moved.keys() == before.keys()
     assert list(moved.values()) == pytest.approx([0.02 * share] * len(moved), rel=0.02)
     assert abs(gamma.get_param("gamma")[0] - gamma_before) == pytest.approx(0.02, rel=0.02)

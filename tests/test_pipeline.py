@@ -318,21 +318,32 @@ def test_initial_state_setting(weights: str, nlp: Language, tmp_path: Path) -> N
     assert_allclose(make_nlp(warm, initial_state="zero")(TEXT).tensor, nlp(TEXT).tensor, atol=1e-6)
 
 
-def test_default_weights_warn_that_they_mean_nothing() -> None:
+def test_default_weights_are_read_when_they_are_first_used() -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe("elmo")
-    with pytest.warns(UserWarning, match="fixed random weights"):
-        doc = nlp(TEXT)
-    assert doc.tensor.shape == (7, 64)
-    nlp(TEXT)  # only once: a second warning would be an error here
+    elmo = nlp.add_pipe("elmo")
+    assert elmo.encoder.shims[0]._model is None
+    doc = nlp(TEXT)
+    assert doc.tensor.shape == (7, 256)
+    other = spacy.blank("en")
+    other.add_pipe("elmo", config={"weights": "en_elmo_sm"})
+    assert_array_equal(other(TEXT).tensor, doc.tensor)
 
 
-def test_default_weights_are_fixed() -> None:
+def test_default_weights_tell_senses_apart() -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo")
-    with pytest.warns(UserWarning, match="fixed random weights"):
-        tensor = nlp(TEXT).tensor
-    assert_allclose(tensor[1, :4], [-0.066763, -0.0384, -0.266179, -0.062865], atol=1e-5)
+    verb, other_verb, noun, other_noun = (
+        next(token for token in nlp(text) if token.text == "play")
+        for text in (
+            "The children play in the garden every afternoon .",
+            "They play chess with their neighbours on Sundays .",
+            "She wrote a play about two rival kings .",
+            "The theatre is rehearsing a new play this month .",
+        )
+    )
+    across = max(a.similarity(b) for a in (verb, other_verb) for b in (noun, other_noun))
+    assert verb.similarity(other_verb) > across
+    assert noun.similarity(other_noun) > across
 
 
 @pytest.mark.parametrize(

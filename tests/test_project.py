@@ -18,6 +18,7 @@ import pytest
 import spacy
 import srsly
 import torch
+from numpy.testing import assert_allclose
 from spacy.cli.init_config import fill_config
 from spacy.cli.train import train
 from spacy.tokens import DocBin, Span
@@ -181,6 +182,43 @@ def test_spacy_debugs_task_configs(path: Path, docs: Path, tmp_path: Path) -> No
     assert "Traceback" not in output.stderr
 
 
+PREDICT = """
+import json, sys
+import en_pipeline
+doc = en_pipeline.load()("Ada saw Paris .")
+print(json.dumps([doc.cats, doc.tensor.tolist()]))
+"""
+
+
+@pytest.mark.slow
+def test_packaged_pipeline_predicts_the_same(docs: Path, tmp_path: Path) -> None:
+    overrides = {
+        "paths.train": str(docs),
+        "paths.dev": str(docs),
+        "training.max_steps": 4,
+        "training.eval_frequency": 4,
+    }
+    train(ROOT / "configs" / "textcat.cfg", tmp_path / "out", overrides=overrides)
+    model = tmp_path / "out" / "model-last"
+    python = (sys.executable, "-W", "ignore", "-m")
+    (tmp_path / "packages").mkdir()
+    run(*python, "spacy", "package", model, tmp_path / "packages", "--build", "none", cwd=tmp_path)
+    nlp = spacy.load(model)
+    (source,) = (tmp_path / "packages").iterdir()
+    assert any(line.startswith("spacy-elmo>=") for line in srsly.read_json(source / "meta.json")["requirements"])
+    run(*python, "pip", "wheel", "-q", "--no-deps", "-w", tmp_path / "wheels", source, cwd=tmp_path)
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    shutil.rmtree(tmp_path / "out")
+    shutil.rmtree(tmp_path / "packages")
+    output = run(sys.executable, "-W", "ignore", "-c", PREDICT, cwd=tmp_path, PYTHONPATH=str(tmp_path / "installed"))
+    cats, tensor = json.loads(output)
+    doc = nlp("Ada saw Paris .")
+    assert cats == pytest.approx(doc.cats, abs=1e-6)
+    assert_allclose(tensor, doc.tensor, atol=1e-5)
+
+
 def test_files_that_the_readme_names_exist() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for part in page.read_text(encoding="utf8").split("](")[1:]:
@@ -215,7 +253,7 @@ def test_project_runs_all(tmp_path: Path) -> None:
         text = re.sub(r"(?m)^max_steps = [1-9].*$", "max_steps = 60", config.read_text(encoding="utf8"))
         text = re.sub(r"(?m)^eval_frequency = .*$", "eval_frequency = 60", text)
         config.write_text(text.replace("epochs = 12", "epochs = 4"), encoding="utf8")
-    output = run(sys.executable, "-m", "spacy", "project", "run", "all", "--vars.seeds", "1", cwd=tmp_path)
+    output = run(sys.executable, "-m", "spacy", "project", "run", "all", ".", "--vars.seeds", "1", cwd=tmp_path)
     assert "The best model is training/bilm/model-best" in output
     scores = srsly.read_json(tmp_path / "training" / "bilm" / "perplexity.json")
     assert scores["perplexity_mean"] < 0.5 * scores["perplexity_unigram"]
@@ -247,9 +285,9 @@ assert spacy_elmo.__file__.startswith(sys.argv[1]), spacy_elmo.__file__
 nlp = spacy.blank("en")
 nlp.add_pipe("elmo")
 doc = nlp("They play a play on Broadway .")
-assert doc.tensor.shape == (7, 64) and doc.tensor.dtype == "float32"
+assert doc.tensor.shape == (7, 256) and doc.tensor.dtype == "float32"
 assert doc[1].similarity(doc[3]) < 0.999
-assert doc._.elmo_layers.shape == (3, 7, 64)
+assert doc._.elmo_layers.shape == (3, 7, 256)
 nlp.to_disk("pipe")
 assert (spacy.load("pipe")("They play a play on Broadway .").tensor == doc.tensor).all()
 """

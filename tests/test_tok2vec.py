@@ -155,6 +155,21 @@ def test_listeners_of_one_component_can_be_replaced(weights: str) -> None:
     assert tags(nlp) == expected
 
 
+def test_in_a_tok2vec_that_others_listen_to(weights: str, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": weights, "gamma": 5.0})
+    tok2vec = {"@architectures": "spacy_elmo.Tok2Vec.v1", "embed": EMBED, "encode": CNN, "elmo_in": ELMO}
+    nlp.add_pipe("tok2vec", config={"model": tok2vec})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 8, "upstream": "tok2vec"}
+    nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+    learn(nlp)
+    assert tags(nlp) == [gold.get("tags", []) for _, gold in EXAMPLES]
+    mix = next(node for node in nlp.get_pipe("tok2vec").model.get_ref("elmo_in").walk() if node.has_param("w"))
+    assert mix.get_param("w").any()
+    nlp.to_disk(tmp_path)
+    assert tags(spacy.load(tmp_path)) == tags(nlp)
+
+
 def test_nothing_to_encode() -> None:
     nlp = spacy.blank("en")
     encode = registry.resolve({"encode": CNN})["encode"]

@@ -345,15 +345,15 @@ def test_a_directory_of_published_weights_gets_told_how_to_convert_them(tmp_path
 
 
 def test_bundled_models_load() -> None:
-    assert "untrained" in bundled_models()
+    assert bundled_models() == ["en_elmo_sm"]
     for name in bundled_models():
         bilm = load_weights(find_weights(name))
         assert run(bilm).shape == (bilm.config.depth + 1, len(SENTENCE), bilm.config.width)
 
 
 def test_find_weights_knows_names_and_directories(tmp_path: Path) -> None:
-    assert find_weights(None) == find_weights("untrained")
-    assert find_weights("untrained").name == "untrained"
+    assert find_weights(None) == find_weights("en_elmo_sm")
+    assert find_weights("en_elmo_sm").name == "en_elmo_sm"
     assert find_weights(str(tmp_path)) == tmp_path
     assert find_weights("nowhere") == Path("nowhere")
 

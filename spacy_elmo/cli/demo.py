@@ -1,6 +1,5 @@
 """`spacy elmo demo`: the same word in two senses gets different vectors."""
 
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +33,7 @@ def demo_cli(
 ) -> None:
     """Show what ELMo does: the word "play", as a verb and as a noun, gets a vector for each of its uses."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that the weights are random is said below
-            uses = demo(str(weights) if weights else None)
+        uses = demo(str(weights) if weights else None)
     except ValueError as error:
         msg.fail("Could not run the demo", str(error), exits=1)
     msg.divider(f'One word, {len(uses)} uses of it: how similar are the vectors of "{WORD}"?')
@@ -46,13 +43,7 @@ def demo_cli(
     ]
     msg.table(rows, header=("", "", "", *(str(i) for i in range(1, len(uses) + 1))), divider=True, max_col=60)
     msg.good("A static vector would give 1.000 everywhere: here each use has its own, from its sentence")
-    if weights is None:
-        msg.info(
-            "These weights are random, so how the senses separate is chance", "Convert real ones, then look again:"
-        )
-        msg.text("  python -m spacy elmo convert OPTIONS.json WEIGHTS.hdf5 weights")
-        msg.text("  python -m spacy elmo demo --weights weights")
-    msg.text('Next: nlp.add_pipe("elmo") in a pipeline of your own')
+    msg.text('Next: nlp.add_pipe("elmo") in a pipeline of your own, or python -m spacy project run ner to train on it')
 
 
 def demo(weights: str | None = None) -> list[Use]:

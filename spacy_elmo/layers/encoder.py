@@ -1,7 +1,6 @@
 """Docs to the layers of the biLM."""
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from torch import Tensor
 from ..bilm import weights as weights_io
 from ..bilm.embed import WordCache, embed_sentences
 from ..bilm.model import BiLM, InitialState
-from ..models import UNTRAINED, UNTRAINED_WARNING, find_weights
+from ..models import find_weights
 from .elmo import ENCODER_NAME
 from .memory import SentenceMemory
 from .windows import check_window, doc_windows
@@ -110,8 +109,6 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
     shim, settings = model.shims[0], model.attrs["settings"]
     path = find_weights(settings.weights)
     if shim._model is None or (reread and not settings.frozen and path.is_dir()):
-        if settings.weights in (None, UNTRAINED):
-            warnings.warn(UNTRAINED_WARNING, stacklevel=2)
         with torch.inference_mode(False):  # the weights outlive whatever mode this call was made in
             bilm = weights_io.load_weights(path, get_torch_default_device())
         shim._model = bilm.requires_grad_(not settings.frozen)

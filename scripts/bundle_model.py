@@ -1,0 +1,28 @@
+"""Make of a language model a directory that the package can carry: half the size, with room for a card beside it."""
+
+from pathlib import Path
+
+import torch
+import typer
+from wasabi import msg
+
+from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
+
+
+def bundle_model(source: Path, output: Path) -> None:
+    """Write a language model in half precision.
+
+    source (Path): The language model, such as model-best of a run.
+    output (Path): The directory to write.
+    """
+    try:
+        model, vocabulary = load_language_model(source)
+        save_language_model(model, vocabulary, output, lang=language_of(source), dtype=torch.float16)
+    except (OSError, ValueError) as error:
+        msg.fail(f"Could not bundle {source}", str(error), exits=1)
+    size = sum(path.stat().st_size for path in output.iterdir())
+    msg.good(f"{output}: {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    typer.run(bundle_model)
