@@ -14,20 +14,17 @@ from wasabi import msg
 class Format:
     """How the lines of a dataset are to be read.
 
-    encoding (str): The encoding of its files.
     tokenized (bool): Whether spaces separate tokens, so that spaCy's tokenizer is not needed.
     names (dict[str, str]): What to call its labels, if not by themselves.
     """
 
-    encoding: str = "utf8"
     tokenized: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
 
-# By the name of the dataset's directory; all others are plain.
+# By the name of the dataset's directory; all others are plain text under its own labels.
 FORMATS = {
     "sst5": Format(
-        encoding="latin-1",
         tokenized=True,
         names={"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"},
     )
@@ -48,7 +45,7 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
     for part in ("train", "dev", "test"):
         path = source / f"{part}.txt"
         try:
-            lines = list(read_lines(path, how))
+            lines = list(read_lines(path))
             labels = labels or sorted({label for label, _ in lines})  # those of the training part
             unknown = {label for label, _ in lines} - set(labels)
             if unknown:
@@ -66,14 +63,13 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
         msg.good(f"{part}.spacy: {len(docs):,} docs of {len(labels)} classes")
 
 
-def read_lines(path: Path, how: Format) -> Iterator[tuple[str, str]]:
+def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Read labels and texts.
 
     path (Path): The file.
-    how (Format): How to read it.
     YIELDS (tuple): The label and the text.
     """
-    for number, line in enumerate(path.read_text(encoding=how.encoding).split("\n"), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf8").split("\n"), start=1):
         parts = line.split(maxsplit=1)
         if len(parts) == 1:
             raise ValueError(f"Line {number} should be a label and a text, got {line!r}.")
