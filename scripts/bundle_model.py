@@ -1,4 +1,4 @@
-"""Make of a language model a directory that the package can carry: half the size, with room for a card beside it."""
+"""Make of a language model a directory that the package can carry: half the size."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def bundle_model(source: Path, output: Path) -> None:
     """Write a language model in half precision.
 
     source (Path): The language model, such as model-best of a run.
-    output (Path): The directory to write.
+    output (Path): The directory to write, a new one: the card is written by hand.
     """
     try:
         model, vocabulary = load_language_model(source)
