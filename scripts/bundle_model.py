@@ -8,20 +8,25 @@ from wasabi import msg
 
 from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
 
+CARD = "README.md"
+
 
 def bundle_model(source: Path, output: Path) -> None:
     """Write a language model in half precision.
 
     source (Path): The language model, such as model-best of a run.
-    output (Path): The directory to write, a new one: the card is written by hand.
+    output (Path): The directory to write. One that has a model is replaced, but not its card: that is written by hand.
     """
     try:
         model, vocabulary = load_language_model(source)
-        save_language_model(model, vocabulary, output, lang=language_of(source), dtype=torch.float16)
+        lang = language_of(source)
+        save_language_model(model, vocabulary, output, lang=lang, dtype=torch.float16, kept=frozenset({CARD}))
     except (OSError, ValueError) as error:
         msg.fail(f"Could not bundle {source}", str(error), exits=1)
     size = sum(path.stat().st_size for path in output.iterdir())
     msg.good(f"{output}: {size / 1e6:.1f} MB")
+    if (output / CARD).exists():
+        msg.info(f"{output / CARD} is as it was: does it describe this model?")
 
 
 if __name__ == "__main__":

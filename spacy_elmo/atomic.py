@@ -7,24 +7,27 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 ASIDE = "-old"
 
 
 @contextmanager
-def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
+def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = frozenset()) -> Iterator[Path]:
     """Fill a directory aside and put it in place when it is complete. If anything fails, what was there stays.
 
     directory (Path): The directory to write.
     files (set[str]): The names of what will be in it. A directory that exists is replaced if it has nothing else, and
         otherwise kept: a mistyped path must not cost anyone their files.
+    kept (frozenset[str]): The names of files that are not written, but stay as they are if they are there.
     YIELDS (Path): Where to write meanwhile.
     """
     directory = directory.resolve()  # a link stays one, and what it points to is written
     recover_directory(directory)
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
-    others = sorted(path.name for path in directory.iterdir() if path.name not in files) if directory.exists() else []
+    found = {path.name for path in directory.iterdir()} if directory.exists() else set()
+    others = sorted(found - files - kept)
     if others:
         raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another place.")
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -35,6 +38,8 @@ def write_directory(directory: Path, *, files: set[str]) -> Iterator[Path]:
         draft.chmod(0o777 & ~_umask())
         with naming(directory):
             yield draft
+            for name in found & kept:
+                shutil.copy2(directory / name, draft / name)
             _sync(draft)
         if directory.exists():
             # A rename cannot replace a full directory, so the old one steps aside until the new one is in place.
@@ -53,10 +58,22 @@ def write_file(path: Path, text: str) -> None:
     path (Path): The file.
     text (str): What will be in it.
     """
+    with open_file(path) as file:
+        file.write(text)
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[str]]:
+    """Open a text file to be written piece by piece: aside, and put in place when it is complete.
+
+    path (Path): The file.
+    YIELDS (IO[str]): What to write to.
+    """
     draft = path.with_name(f".{path.name}-draft")
     try:
         with naming(path):
-            draft.write_text(text, encoding="utf8")
+            with draft.open("w", encoding="utf8") as file:
+                yield file
             draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -242,11 +242,26 @@ def test_project_runs(tmp_path: Path) -> None:
     assert "how similar are the vectors" in output
 
 
-@pytest.mark.slow
-def test_project_runs_all(tmp_path: Path) -> None:
+def copy_project(target: Path) -> None:
     for name in ("project.yml", "configs", "assets", "scripts"):
         source = ROOT / name
-        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
+        shutil.copytree(source, target / name) if source.is_dir() else shutil.copy(source, target)
+
+
+def assert_outputs_exist(directory: Path, workflow: str) -> None:
+    """Check that what the project says that it writes was written."""
+    project = srsly.read_yaml(ROOT / "project.yml")
+    for command in project["commands"]:
+        if command["name"] in project["workflows"][workflow]:
+            for place in command.get("outputs", []):
+                for name, value in project["vars"].items():
+                    place = place.replace(f"${{vars.{name}}}", str(value))
+                assert (directory / place).exists(), place
+
+
+@pytest.mark.slow
+def test_project_runs_all(tmp_path: Path) -> None:
+    copy_project(tmp_path)
     # A part of the training, so that it fits a test.
     config = tmp_path / "configs" / "pretrain_tiny.cfg"
     config.write_text(config.read_text(encoding="utf8").replace("epochs = 12", "epochs = 4"), encoding="utf8")
@@ -255,13 +270,34 @@ def test_project_runs_all(tmp_path: Path) -> None:
     assert "The best model is training/bilm/model-best" in output
     scores = srsly.read_json(tmp_path / "training" / "bilm" / "perplexity.json")
     assert scores["perplexity_mean"] < 0.5 * scores["perplexity_unigram"]
-    # What the project says that it writes, it wrote.
-    project = srsly.read_yaml(ROOT / "project.yml")
-    for command in project["commands"]:
-        for place in command.get("outputs", []):
-            for name, value in project["vars"].items():
-                place = place.replace(f"${{vars.{name}}}", str(value))
-            assert (tmp_path / place).exists(), place
+    assert_outputs_exist(tmp_path, "all")
+
+
+@pytest.mark.slow
+def test_project_rebuilds_the_bundled_model(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    smaller = {"dump": "assets/wikipedia_sample/dump.xml", "every": 10, "recipe": "pretrain_tiny", "recipe_steps": 120}
+    options = [part for name, value in smaller.items() for part in (f"--vars.{name}", str(value))]
+    output = run(sys.executable, "-m", "spacy", "project", "run", "en_elmo_sm", ".", *options, cwd=tmp_path)
+    assert "58 articles of 222 paragraphs" in output
+    assert "46 train, 6 dev, 6 test articles" in output
+    assert_outputs_exist(tmp_path, "en_elmo_sm")
+    scores = srsly.read_json(tmp_path / "training" / "en_elmo_sm" / "perplexity.json")
+    assert scores["perplexity_mean"] < 0.8 * scores["perplexity_unigram"]
+    bundle = tmp_path / "training" / "en_elmo_sm" / "bundle"
+    carried = ROOT / "spacy_elmo" / "models" / "en_elmo_sm"
+    assert {path.name for path in bundle.iterdir()} == {path.name for path in carried.iterdir()} - {"README.md"}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": str(bundle)})
+    tensor = nlp("They play a play on Broadway .").tensor
+    assert tensor.shape == (7, 128)
+    assert abs(tensor[1] - tensor[3]).max() > 0.01
+
+
+def test_recipe_of_the_bundled_model_has_its_sizes() -> None:
+    recipe = CONFIGS[ROOT / "configs" / "en_elmo_sm.cfg"]
+    carried = srsly.read_json(ROOT / "spacy_elmo" / "models" / "en_elmo_sm" / "config.json")
+    assert {name: carried[name] for name in recipe["bilm"]} == recipe["bilm"]
 
 
 def test_workflow_all_has_every_command_of_the_others() -> None:

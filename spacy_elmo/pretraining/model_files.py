@@ -23,6 +23,7 @@ def save_language_model(
     *,
     lang: str | None = None,
     dtype: torch.dtype = torch.float32,
+    kept: frozenset[str] = frozenset(),
 ) -> None:
     """Write a language model, all of it or nothing. The directory is a weights directory, too.
 
@@ -31,8 +32,9 @@ def save_language_model(
     directory (Path): The directory.
     lang (str | None): The language whose tokenizer made the text that it learned from, if one did.
     dtype (torch.dtype): The precision on disk. It is float32 again when it is read.
+    kept (frozenset[str]): The names of other files that stay in a directory that is replaced.
     """
-    with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}) as draft:
+    with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}, kept=kept) as draft:
         write_weights(model.bilm, draft, dtype=dtype)
         tensors = {
             name: tensor.detach().cpu().contiguous().to(dtype) for name, tensor in model.softmax.named_parameters()

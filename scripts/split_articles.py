@@ -1,0 +1,102 @@
+"""Hold out whole articles: of every so many, one for dev, another for test, and the rest to train on."""
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tqdm import tqdm
+from wasabi import msg
+
+from spacy_elmo.atomic import write_directory
+
+PARTS = ("train", "dev", "test")
+DEV = 7  # the first article that is held out
+
+
+def split_articles(texts: list[Path], output: Path, every: Annotated[int, typer.Option(min=3)] = 250) -> None:
+    """Write train.txt, dev.txt and test.txt.
+
+    texts (list[Path]): Text files, gzipped (.gz) or not: a paragraph a line, and empty lines between articles.
+    output (Path): The directory to write them to.
+    every (int): Of how many articles one is for dev and one for test. Each file is counted anew.
+    """
+    try:
+        counts = split_files(texts, output, every=every)
+    except (OSError, ValueError) as error:
+        msg.fail("Could not split the articles", str(error), exits=1)
+    msg.good(f"{output}: {', '.join(f'{counts[part]:,} {part}' for part in PARTS)} articles")
+
+
+def split_files(texts: list[Path], output: Path, *, every: int) -> Counter[str]:
+    """Write train.txt, dev.txt and test.txt, all of them or none.
+
+    texts (list[Path]): The text files.
+    output (Path): The directory.
+    every (int): Of how many articles one is for dev and one for test.
+    RETURNS (Counter[str]): How many articles each part has.
+    """
+    counts: Counter[str] = Counter()
+    most = 0
+    with write_directory(output, files={f"{part}.txt" for part in PARTS}) as draft:
+        files = {part: (draft / f"{part}.txt").open("w", encoding="utf8") for part in PARTS}
+        try:
+            for path in texts:
+                before = counts.total()
+                articles = tqdm(read_articles(path), unit=" articles", desc=path.name, disable=None)
+                for number, article in enumerate(articles):
+                    part = choose_part(number, every)
+                    files[part].write("\n" * bool(counts[part]) + "".join(f"{line}\n" for line in article))
+                    counts[part] += 1
+                most = max(most, counts.total() - before)
+        finally:
+            for file in files.values():
+                file.close()
+        if not counts:
+            raise ValueError(f"There are no articles in {', '.join(map(str, texts))}: nothing but empty lines.")
+        missing = [part for part in PARTS if not counts[part]]
+        if missing:
+            advice = f"Use --every {most} or less." if most >= 3 else "At least 3 are needed in one of the files."
+            raise ValueError(
+                f"There are too few articles, {counts.total()}, for a {' and a '.join(missing)} part. {advice}"
+            )
+    return counts
+
+
+def choose_part(number: int, every: int) -> str:
+    """Choose where an article goes.
+
+    number (int): Its number in its file, from 0.
+    every (int): Of how many articles one is for dev, and another, half a round later, for test.
+    RETURNS (str): "train", "dev" or "test".
+    """
+    place = number % every
+    if place == DEV % every:
+        return "dev"
+    return "test" if place == (DEV + every // 2) % every else "train"
+
+
+def read_articles(path: Path) -> Iterator[list[str]]:
+    """Read the lines of each article.
+
+    path (Path): The text file.
+    YIELDS (list[str]): The lines, at least one.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as file:
+            lines = (line.rstrip("\n") for line in file)
+            for has_text, article in groupby(lines, key=lambda line: bool(line.strip())):
+                if has_text:
+                    yield list(article)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from error
+
+
+if __name__ == "__main__":
+    typer.run(split_articles)
