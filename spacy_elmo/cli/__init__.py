@@ -10,6 +10,7 @@ from .demo import demo_cli
 from .evaluate import evaluate_cli
 from .init_vocab import init_vocab_cli
 from .mixes import mixes_cli
+from .neighbours import neighbours_cli
 from .pretrain import pretrain_cli
 from .report import report_cli
 from .trials import trials_cli
@@ -23,6 +24,7 @@ def elmo() -> None:
 
 
 app.command("demo")(demo_cli)
+app.command("neighbours", no_args_is_help=True)(neighbours_cli)
 app.command("convert", no_args_is_help=True)(convert_cli)
 app.command(
     "pretrain", no_args_is_help=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}

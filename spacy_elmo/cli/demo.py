@@ -1,63 +1,98 @@
-"""`spacy elmo demo`: the same word in two senses gets different vectors."""
+"""`spacy elmo demo`: a word in two senses, and which uses of words are closest to each."""
 
+import csv
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spacy.cli._util import Opt
 from wasabi import msg
 
-SENTENCES = [
-    ("verb", "The children play in the garden every afternoon ."),
-    ("verb", "They play chess with their neighbours on Sundays ."),
-    ("noun", "She wrote a play about two rival kings ."),
-    ("noun", "The theatre is rehearsing a new play this month ."),
-]
-WORD = "play"
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+SENTENCES = Path(__file__).with_name("demo.tsv")  # a word, its sense, a sentence; or only a sentence
+N_SHOWN = 4
 
 
 class Use(NamedTuple):
-    """One use of the word.
+    """One use of a word in the sentences of the demo.
 
+    word (str): The word.
     sense (str): What it is there.
-    sentence (str): Where it stands.
-    similarities (list[float]): How close it is to each of the uses, itself included.
+    token (Token): The word, in its doc.
     """
 
+    word: str
     sense: str
-    sentence: str
-    similarities: list[float]
+    token: "Token"
 
 
 def demo_cli(
+    word: str = Opt("play", "--word", help="The word to look at: play, bank, spring, bat or match"),
     weights: Path | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
 ) -> None:
-    """Show what ELMo does: the word "play", as a verb and as a noun, gets a vector for each of its uses."""
+    """Show what ELMo does: a word gets a vector of its own in each sentence, so that its senses have different neighbours."""
+    from ..neighbours import find_neighbours, mark_use
+    from ..similarity import cosine
+
     try:
-        uses = demo(str(weights) if weights else None)
+        uses, others = read_uses(str(weights) if weights else None)
+        chosen = first_of_each_sense(uses, word)
     except ValueError as error:
         msg.fail("Could not run the demo", str(error), exits=1)
-    msg.divider(f'One word, {len(uses)} uses of it: how similar are the vectors of "{WORD}"?')
-    rows = [
-        (i, use.sense, use.sentence, *(f"{similarity:.3f}" for similarity in use.similarities))
-        for i, use in enumerate(uses, start=1)
-    ]
-    msg.table(rows, header=("", "", "", *(str(i) for i in range(1, len(uses) + 1))), divider=True, max_col=60)
-    msg.good("A static vector would give 1.000 everywhere: here each use has its own, from its sentence")
-    msg.text('Next: nlp.add_pipe("elmo") in a pipeline of your own, or python -m spacy project run ner to train on it')
+    docs = [*(use.token.doc for use in uses), *others]
+    (found,) = find_neighbours([use.token for use in chosen], docs, n=N_SHOWN)
+    for use, neighbours in zip(chosen, found, strict=True):
+        msg.divider(f"{mark_use(use.token)}  ({use.sense})")
+        msg.table([(f"{similarity:.3f}", mark_use(token)) for similarity, token in neighbours], max_col=80)
+    one, other = (use.token for use in chosen)
+    msg.info(f'Similarity of the two: {cosine(one, other):.3f}. A static vector of "{word}" would give 1.000.')
+    n_right = count_same_sense(uses)
+    words = sorted({use.word for use in uses})
+    msg.info(
+        f"The closest use of the same word has the same sense for {n_right} of {len(uses)} uses of {', '.join(words)}."
+    )
+    msg.good('Next: nlp.add_pipe("elmo") in a pipeline of your own')
+    msg.text("The neighbours of any word in your text: python -m spacy elmo neighbours TEXT.txt 'They [play] chess.'")
+    msg.text("Train entities and classes on it:        python -m spacy project run all")
 
 
-def demo(weights: str | None = None) -> list[Use]:
-    """Compare the uses of a word.
+def read_uses(weights: str | None = None) -> tuple[list[Use], list["Doc"]]:
+    """Read the sentences of the demo.
 
     weights (str | None): A weights directory, or None for the default.
-    RETURNS (list[Use]): Its uses.
+    RETURNS (tuple[list[Use], list[Doc]]): The uses of words in two senses, and docs without such a word.
     """
     import spacy
 
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": weights})
-    tokens = [next(token for token in nlp(sentence) if token.text == WORD) for _, sentence in SENTENCES]
-    return [
-        Use(sense, sentence, [token.similarity(other) for other in tokens])
-        for (sense, sentence), token in zip(SENTENCES, tokens, strict=True)
-    ]
+    with SENTENCES.open(encoding="utf8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    uses, others = [], []
+    for (word, sense, _), doc in zip(rows, nlp.pipe(sentence for *_, sentence in rows), strict=True):
+        if word:
+            uses.append(Use(word, sense, next(token for token in doc if token.text == word)))
+        else:
+            others.append(doc)
+    return uses, others
+
+
+def first_of_each_sense(uses: list[Use], word: str) -> list[Use]:
+    """RETURNS (list[Use]): The first use of a word in each of its senses."""
+    firsts = {use.sense: use for use in reversed(uses) if use.word == word}
+    if not firsts:
+        words = ", ".join(dict.fromkeys(use.word for use in uses))
+        raise ValueError(f"The demo has no sentences with {word!r}; it has some with: {words}.")
+    return [*reversed(firsts.values())]
+
+
+def count_same_sense(uses: list[Use]) -> int:
+    """RETURNS (int): For how many uses the closest other use of the same word has the same sense."""
+    from ..similarity import cosine
+
+    def closest(use: Use) -> Use:
+        rest = (other for other in uses if other.word == use.word and other is not use)
+        return max(rest, key=lambda other: cosine(use.token, other.token))
+
+    return sum(closest(use).sense == use.sense for use in uses)

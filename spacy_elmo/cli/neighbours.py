@@ -1,0 +1,71 @@
+"""`spacy elmo neighbours`: which uses of words in a text are closest to a given one."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacy.cli._util import Arg, Opt
+from tqdm import tqdm
+from wasabi import msg
+
+from .init_vocab import CORPUS_HELP
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+CONTEXT = 36  # characters that are shown on either side of a word
+
+
+def neighbours_cli(
+    corpus: Path = Arg(..., help=CORPUS_HELP),
+    sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
+    weights: str | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
+    lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
+    tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence a line"),
+    n: int = Opt(5, "--n", "-n", help="How many neighbours to show", min=1),
+    limit: int = Opt(0, "--limit", help="Sentences of the corpus to look at; 0 for all", min=0),
+    layers: list[int] = Opt(
+        [],
+        "--layer",
+        help="A layer to compare instead of Doc.tensor, 0 being the token layer; may be given several times",
+    ),
+) -> None:
+    """Find the nearest neighbours of words in context: of all words of a text, in the sentences where they stand."""
+    import spacy
+
+    from ..neighbours import find_neighbours, mark_use, read_use
+
+    try:
+        nlp = spacy.blank(lang)
+        nlp.add_pipe("elmo", config={"weights": weights})
+        uses = [read_use(nlp, sentence) for sentence in sentences]
+        n_layers = uses[0].doc._.elmo_layers.shape[0]
+        if wrong := [layer for layer in layers if not 0 <= layer < n_layers]:
+            raise ValueError(f"There is no layer {wrong[0]}: the layers are 0 to {n_layers - 1}.")
+        docs = _embed(nlp, corpus, None if tokenized else lang, limit)
+        chosen: list[int | None] = [*layers] or [None]
+        found = find_neighbours(uses, docs, n=n, layers=chosen)
+        if not found[0][0]:
+            raise ValueError(f"{corpus} has no sentence to look at.")
+    except (ValueError, OSError, ImportError) as error:
+        msg.fail("Could not find neighbours", str(error), exits=1)
+    for i, use in enumerate(uses):
+        msg.divider(mark_use(use))
+        rows = [
+            ("Doc.tensor" if layer is None else f"layer {layer}", f"{similarity:.3f}", mark_use(token, width=CONTEXT))
+            for layer, neighbours in zip(chosen, found, strict=True)
+            for similarity, token in neighbours[i]
+        ]
+        msg.table(rows, max_col=100)
+
+
+def _embed(nlp: "Language", corpus: Path, lang: str | None, limit: int) -> Iterator["Doc"]:
+    from spacy.tokens import Doc
+
+    from ..pretraining.corpus import read_corpus
+
+    sentences = islice(read_corpus(corpus, lang=lang), limit or None)
+    docs = (Doc(nlp.vocab, words=words) for words in sentences)
+    yield from tqdm(nlp.pipe(docs), unit=" sentences", desc="Reading", disable=None)
