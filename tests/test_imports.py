@@ -166,3 +166,11 @@ def test_import_is_light(module: str, absent: list[str]) -> None:
     loaded = output.split()
     assert module in loaded
     assert [name for name in absent if name in loaded] == []
+
+
+def test_first_use_is_light() -> None:
+    code = "import spacy, sys; nlp = spacy.blank('en'); nlp.add_pipe('elmo'); nlp('Hello'); print(*sys.modules)"
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    # Torch's compiler: seconds to import, and nothing here is compiled.
+    assert "torch._dynamo" not in output.split()
+    assert "spacy_elmo.bilm.model" in output.split()
