@@ -1,0 +1,103 @@
+"""Speed of the model in the package, beside the tok2vec that small spaCy pipelines have, in the same run.
+
+    python benchmarks/bundled.py TEXT.txt
+
+TEXT.txt has a text a line. Both pipelines tokenize, split sentences and compute one vector a token, from raw text; the peer's
+tok2vec is a HashEmbedCNN of width 96 and depth 4, as in en_core_web_sm, with random weights: speed does not depend on them. Both
+sides take turns, and the table has the median of the rounds and of the rounds' ratios.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import spacy
+import torch
+from spacy.language import Language
+
+SENTENCE = "The children play in the garden every afternoon."
+N_SINGLE = 200  # calls with one sentence
+PEER = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 96, "depth": 4, "embed_size": 2000, "window_size": 1}
+PEER |= {"maxout_pieces": 3, "subword_features": True, "pretrained_vectors": None}
+LOAD = """
+import time, spacy
+nlp = spacy.blank("en"); nlp.add_pipe("elmo")
+import torch  # a second of its own, which any pipeline with a network pays
+start = time.perf_counter(); nlp("Hello"); print(time.perf_counter() - start)
+"""
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    texts = [line for line in arguments.text.read_text(encoding="utf8").splitlines() if line.strip()]
+    ours, peer = make_ours(), make_peer()
+    n_tokens = sum(len(ours.make_doc(text)) for text in texts)
+    print(
+        f"{len(texts)} texts, {n_tokens:,} tokens; torch {torch.__version__}, {torch.get_num_threads()} threads; ",
+        end="",
+    )
+    print(f"median of {arguments.rounds} rounds\n")
+    batches, singles = [], []
+    for _ in range(arguments.rounds):
+        batches.append([n_tokens / time_batch(nlp, texts) for nlp in (ours, peer)])
+        singles.append([1000 * time_single(nlp) for nlp in (ours, peer)])
+    load = statistics.median(time_load() for _ in range(arguments.rounds))
+    print("| | elmo | HashEmbedCNN, 96 x 4 | ratio |")
+    print("|---|---|---|---|")
+    print_row("`nlp.pipe`, tokens a second", batches, ",.0f")
+    print_row(f"one sentence of {len(ours.make_doc(SENTENCE))} tokens, milliseconds", singles, ".1f")
+    print(f"| first use, which reads the weights, seconds | {load:.2f} | | |")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path, help="a text a line")
+    parser.add_argument("--rounds", type=int, default=3)
+    return parser.parse_args()
+
+
+def make_ours() -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo", config={"keep_layers": False})
+    nlp(SENTENCE)
+    return nlp
+
+
+def make_peer() -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("tok2vec", config={"model": PEER})
+    nlp.initialize()
+    return nlp
+
+
+def time_batch(nlp: Language, texts: list[str]) -> float:
+    start = time.perf_counter()
+    for _ in nlp.pipe(texts):
+        pass
+    return time.perf_counter() - start
+
+
+def time_single(nlp: Language) -> float:
+    start = time.perf_counter()
+    for _ in range(N_SINGLE):
+        nlp(SENTENCE)
+    return (time.perf_counter() - start) / N_SINGLE
+
+
+def time_load() -> float:
+    return float(subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD], capture_output=True, check=True).stdout)
+
+
+def print_row(name: str, rounds: list[list[float]], form: str) -> None:
+    ours, peer = (statistics.median(values) for values in zip(*rounds, strict=True))
+    ratio = statistics.median(ours / peer for ours, peer in rounds)
+    print(f"| {name} | {ours:{form}} | {peer:{form}} | {ratio:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
