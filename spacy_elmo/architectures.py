@@ -37,7 +37,7 @@ def build_elmo_v1(
 
     weights (str | None): A weights directory, the name of a bundled model, or null for the default one.
     layers (str | int | list[float]): How the layers become one vector: "mix" (learned, starts as the mean), "mean",
-        "top", the index of one layer (0 is the token layer), or a weight for each layer.
+        "top", the index of one layer (0 is the token layer), a weight for each layer, or "concat" for all side by side.
     gamma (float): A factor on the vectors; with "mix" the one to start from.
     layer_norm (bool): Whether each layer is normalized before mixing.
     dropout (float): The share of the vectors that is dropped while training.
@@ -94,7 +94,7 @@ def build_elmo_listener_v1(
     layer_norm (bool): Whether each layer is normalized before mixing.
     dropout (float): The share of the vectors that is dropped while training, whatever [training.dropout] says.
     l2 (float): How strongly a learned mix is pulled to the mean (the paper's lambda).
-    RETURNS (Model): Docs to vectors, as wide as the upstream's biLM.
+    RETURNS (Model): Docs to vectors, as wide as the upstream's biLM, or as all of its layers for "concat".
     """
     return ElmoListener(upstream, mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2))
 
@@ -124,10 +124,10 @@ def build_biattentive_classifier_v1(
     tok2vec: Model[list[Doc], list[Floats2d]],
     exclusive_classes: bool,
     output: Model[list[Doc], list[Floats2d]] | None = None,
-    feedforward_width: int = 128,
-    encoder_width: int = 128,
-    integrator_width: int = 128,
-    maxout_width: int = 128,
+    feedforward_width: int = 64,
+    encoder_width: int = 64,
+    integrator_width: int = 64,
+    maxout_width: int = 64,
     maxout_depth: int = 2,
     maxout_pieces: int = 4,
     dropout: float | None = None,

@@ -1,11 +1,11 @@
 """The component `elmo`: one contextual vector a token, for users in `Doc.tensor` and for other components to listen to."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
 from spacy.tokens import Doc
@@ -17,7 +17,7 @@ from thinc.types import Floats2d, Floats3d, FloatsXd
 from .architectures import build_elmo_v1
 from .layers.elmo import ENCODER_NAME
 from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener, init_tok2vec_listener
-from .layers.mix import initialize_mix
+from .layers.mix import initialize_mix, mix_width
 from .similarity import set_similarity_hooks
 
 if TYPE_CHECKING:
@@ -136,12 +136,10 @@ class Elmo(Tok2Vec):
         docs (Sequence[Doc]): The docs.
         outputs (tuple): What `predict` returned for them.
         """
-        to_numpy: Callable[[FloatsXd], Any] = self.model.ops.to_numpy
         keep_layers = self.keep_layers or self.listeners
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
-            doc.tensor = to_numpy(vectors_TW)
-            doc._.elmo_layers = to_numpy(layers_LTW) if keep_layers else None
-            doc.user_data[WRITTEN_BY] = self.name
+            doc.tensor = self._to_numpy(vectors_TW)
+            self._set_layers(doc, layers_LTW if keep_layers else None)
             set_similarity_hooks(doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -217,13 +215,9 @@ class Elmo(Tok2Vec):
             return
         for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]:
             self.find_listeners(nlp.get_pipe(name))  # those of "*", now that the width is known
-        others = [name for name, pipe in nlp.pipeline if isinstance(pipe, Tok2Vec) and pipe is not self]
-        if others and any(listener.upstream_name == "*" for listener in self.listeners):
-            warnings.warn(
-                f"Listeners with upstream = '*' in {self.listening_components} listen to both '{self.name}' and {others}. "
-                f"Name the one that each should listen to.",
-                stacklevel=2,
-            )
+        for name, other in nlp.pipeline:
+            if isinstance(other, Tok2Vec) and other is not self:
+                self._check_shared_listeners(name, other)
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -242,6 +236,20 @@ class Elmo(Tok2Vec):
                 partial(forward_tok2vec_listener, link=Link(self)), init=partial(init_tok2vec_listener, link=Link(self))
             )
 
+    def remove_listener(self, listener: Tok2VecListener, component_name: str) -> bool:
+        """Disconnect a listener.
+
+        listener (Tok2VecListener): The listener.
+        component_name (str): The component that it belongs to.
+        RETURNS (bool): Whether it was connected.
+        """
+        listeners = self.listener_map.pop(component_name, [])
+        # A new list: `Language.replace_listeners` goes through the old one while it removes them, and would skip some.
+        rest = [other for other in listeners if other is not listener]
+        if rest:
+            self.listener_map[component_name] = rest
+        return len(rest) < len(listeners)
+
     def initialize_listener(self, listener: ElmoListener) -> None:
         """Give a listener the width of the biLM, and a mix of as many layers.
 
@@ -250,7 +258,7 @@ class Elmo(Tok2Vec):
         config = self.load().config
         initialize_mix(listener.layers[0], config.depth + 1)
         self.check_listener(listener)
-        listener.set_dim("nO", config.width)
+        listener.set_dim("nO", mix_width(listener.layers[0], config.depth + 1, config.width))
 
     def check_listener(self, listener: Tok2VecListener) -> None:
         """Refuse a listener of another width, or one that mixes another number of layers.
@@ -258,27 +266,28 @@ class Elmo(Tok2Vec):
         listener (Tok2VecListener): The listener.
         """
         config = self.load().config
+        n_layers = config.depth + 1
+        mix = listener.layers[0] if isinstance(listener, ElmoListener) else self.mix
+        width = mix_width(mix, n_layers, config.width)
         expected = listener.maybe_get_dim("nO")
-        n_layers = next((len(node.get_param("w")) for node in listener.walk() if node.has_param("w")), config.depth + 1)
-        if expected not in (None, config.width) or n_layers != config.depth + 1:
+        n_mixed = next((len(node.get_param("w")) for node in listener.walk() if node.has_param("w")), n_layers)
+        if expected not in (None, width) or n_mixed != n_layers:
             raise ValueError(
-                f"A listener of '{self.name}' expects {n_layers} layers of width {expected}, but the weights of "
-                f"'{self.name}' have {config.depth + 1} of width {config.width}. If the listener is a "
-                f"spacy.Tok2VecListener.v1, set its width to {config.width}; if it was trained before, use the weights "
+                f"A listener of '{self.name}' expects {n_mixed} layers and vectors of width {expected}, but the weights of "
+                f"'{self.name}' have {n_layers} layers, for vectors of width {width}. If the listener is a "
+                f"spacy.Tok2VecListener.v1, set its width to {width}; if it was trained before, use the weights "
                 f"that it was trained with."
             )
 
     def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]:
         """Give a listener the layers of docs, computing those that are missing or another component's.
 
+        They are left on the docs for the next listener, but Doc.tensor is not: it may be another tok2vec's.
+
         docs (list[Doc]): The docs.
         is_train (bool): Whether the listener is being trained, which is when outputs are worth remembering.
         RETURNS (list[Floats3d]): For each doc its layers_LTW.
         """
-        from .layers.encoder import start_memory
-
-        if is_train:
-            start_memory(self.encoder)
         missing = [
             doc
             for doc in docs
@@ -286,8 +295,11 @@ class Elmo(Tok2Vec):
             or doc._.elmo_layers is None
             or doc._.elmo_layers.shape[1] != len(doc)
         ]
-        if missing:
-            self.set_annotations(missing, self.predict(missing))
+        # Even if there are none: what the encoder remembers depends on whether training goes on. A biLM that is not frozen
+        # learns in `update`, and nowhere else.
+        layers, _ = self.encoder(missing, is_train=is_train and self.encoder.attrs["settings"].frozen)
+        for doc, layers_LTW in zip(missing, layers, strict=True):
+            self._set_layers(doc, layers_LTW)
         return [self.model.ops.asarray3f(doc._.elmo_layers) for doc in docs]
 
     def provide_vectors(self, docs: list[Doc], *, is_train: bool) -> list[Floats2d]:
@@ -320,9 +332,28 @@ class Elmo(Tok2Vec):
         self.load()
         super().to_disk(path, exclude=exclude)
 
+    def _set_layers(self, doc: Doc, layers_LTW: Floats3d | None) -> None:
+        doc._.elmo_layers = None if layers_LTW is None else self._to_numpy(layers_LTW)
+        doc.user_data[WRITTEN_BY] = self.name
+
+    def _to_numpy(self, array: FloatsXd) -> NDArray[Any]:
+        to_numpy: Callable[[FloatsXd], NDArray[Any]] = self.model.ops.to_numpy
+        return to_numpy(array)
+
+    def _check_shared_listeners(self, name: str, other: Tok2Vec) -> None:
+        """Refuse listeners that another component feeds as well: it would learn nothing from them."""
+        shared = [
+            component for component, listeners in self.listener_map.items() if set(listeners) & set(other.listeners)
+        ]
+        if shared:
+            raise ValueError(
+                f"Listeners with upstream = '*' in {shared} listen to both '{self.name}' and '{name}', and would hear "
+                f"'{self.name}' alone. Name the one that each should listen to, such as upstream = \"{name}\"."
+            )
+
     def _loaded_width(self) -> int | None:
         bilm = self.encoder.shims[0]._model
-        return bilm.config.width if bilm is not None else None
+        return mix_width(self.mix, bilm.config.depth + 1, bilm.config.width) if bilm is not None else None
 
 
 def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:

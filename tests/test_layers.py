@@ -12,10 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy.tokens import Doc
 from thinc.api import Model, fix_random_seed
 
+from spacy_elmo.layers.concat import concat_layers
 from spacy_elmo.layers.dropout import dropout
 from spacy_elmo.layers.fixed_mix import fixed_mix
 from spacy_elmo.layers.layer_norm import layer_norm
-from spacy_elmo.layers.mix import initialize_mix
+from spacy_elmo.layers.mix import initialize_mix, mix, mix_width
 from spacy_elmo.layers.scalar_mix import scalar_mix
 from spacy_elmo.layers.windows import check_window, doc_windows
 
@@ -131,6 +132,18 @@ def test_fixed_mix(layers: Any, weights: list[float]) -> None:
 def test_fixed_mix_that_does_not_fit(layers: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fixed_mix(layers, gamma=1.0).predict(make_layers(1))
+
+
+def test_concat_puts_layers_side_by_side() -> None:
+    model = concat_layers(gamma=2.0)
+    inputs = make_layers(2, 0, 1)
+    for layers_LTO, vectors_TO in zip(inputs, model.predict(inputs), strict=True):
+        assert_array_equal(vectors_TO, 2.0 * numpy.concatenate(list(layers_LTO), axis=1))
+    check_gradient(model, inputs, lambda: model.predict(inputs))
+    assert model.predict([]) == []
+    chained = mix(layers="concat", gamma=1.0, layer_norm=True, dropout=0.0, l2=0.0)
+    assert mix_width(chained, 3, 4) == chained.predict(make_layers(2))[0].shape[1] == 12
+    assert mix_width(mix(layers="top", gamma=1.0, layer_norm=True, dropout=0.0, l2=0.0), 3, 4) == 4
 
 
 def test_layer_norm_normalizes_each_vector_alone() -> None:

@@ -130,6 +130,25 @@ def test_listener_infers_width_and_depth(weights: str) -> None:
     assert mix_weights(listener).shape == (3,)
 
 
+@pytest.mark.parametrize(
+    ("listener", "config"), [({**OWN, "layers": "concat"}, {}), ({**STOCK, "width": 36}, {"layers": "concat"})]
+)
+@pytest.mark.parametrize("frozen", [True, False])
+def test_layers_side_by_side(
+    weights: str, listener: dict[str, Any], config: dict[str, Any], frozen: bool, tmp_path: Path
+) -> None:
+    nlp = make_nlp(weights, listener, **config, frozen=frozen)
+    update(nlp, 40, make_examples(nlp, with_empty=True))
+    assert entities(nlp) == LEARNED
+    assert listener_of(nlp, "ner").get_dim("nO") == 36
+    nlp.to_disk(tmp_path / "pipe")
+    loaded = spacy.load(tmp_path / "pipe")
+    same_entities(loaded, nlp)
+    loaded.replace_listeners("elmo", "ner", ["model.tok2vec"])
+    loaded.to_disk(tmp_path / "replaced")
+    same_entities(spacy.load(tmp_path / "replaced", exclude=["elmo"]), nlp)
+
+
 @pytest.mark.parametrize("listener", [STOCK, OWN])
 @pytest.mark.parametrize(
     "kwargs", [{}, {"annotates": ["elmo"]}, {"exclude": ["elmo"]}, {"exclude": ["elmo"], "annotates": ["elmo"]}]
@@ -432,7 +451,9 @@ def test_docs_that_were_retokenized(trained: Language) -> None:
 @pytest.mark.parametrize("width", [96, 6])
 def test_width_mismatch(weights: str, width: int) -> None:
     nlp = make_nlp(weights, {**STOCK, "width": width})
-    with pytest.raises(ValueError, match=f"expects 3 layers of width {width}, but .* 'elmo' have 3 of width 12"):
+    with pytest.raises(
+        ValueError, match=f"expects 3 layers and vectors of width {width}, but .* for vectors of width 12"
+    ):
         nlp.initialize(lambda: make_examples(nlp))
 
 
@@ -442,7 +463,10 @@ def test_trained_listener_on_other_weights(trained: Language, sizes: dict[str, i
     nlp = spacy.blank("en", vocab=trained.vocab)
     nlp.add_pipe("elmo", config={"weights": str(tmp_path / "other")})
     nlp.add_pipe("ner", source=trained)
-    with pytest.raises(ValueError, match=r"expects 3 layers of width 12, but the weights of 'elmo' have \d of width 1"):
+    message = (
+        r"expects 3 layers and vectors of width 12, but the weights of 'elmo' have \d layers, for vectors of width 1"
+    )
+    with pytest.raises(ValueError, match=message):
         nlp("Ada wrote it")
 
 
@@ -460,13 +484,35 @@ def test_wildcard_listener_of_the_same_width(weights: str) -> None:
     assert nlp.get_pipe("elmo").listening_components == ["ner"]
 
 
-def test_two_embedders_and_a_wildcard(weights: str) -> None:
+def make_two_embedders(weights: str, order: list[str], upstream: str) -> Language:
     nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec", config={"model": {"width": 12}})
-    nlp.add_pipe("elmo", config={"weights": weights})
-    nlp.add_pipe("tagger", config={"model": {**TAGGER, "tok2vec": {**STOCK, "upstream": "*"}}})
-    with pytest.warns(UserWarning, match=r"listen to both 'elmo' and \['tok2vec'\]"):
+    configs = {"tok2vec": {"model": {"width": 12}}, "elmo": {"weights": weights}}
+    configs["tagger"] = {"model": {**TAGGER, "tok2vec": {**STOCK, "upstream": upstream}}}
+    for name in order:
+        nlp.add_pipe(name, config=configs[name])
+    return nlp
+
+
+@pytest.mark.parametrize("order", [["tok2vec", "elmo", "tagger"], ["elmo", "tok2vec", "tagger"]])
+def test_two_embedders_and_a_wildcard(weights: str, order: list[str]) -> None:
+    nlp = make_two_embedders(weights, order, "*")
+    message = r"'\*' in \['tagger'\] listen to both 'elmo' and 'tok2vec'.*such as upstream = \"tok2vec\""
+    with pytest.raises(ValueError, match=message):
         nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize(
+    ("order", "upstream", "expected"),
+    [
+        (["elmo", "tok2vec", "tagger"], "tok2vec", []),
+        (["elmo", "tok2vec", "tagger"], "elmo", ["tagger"]),
+        (["elmo", "tagger", "tok2vec"], "*", ["tagger"]),  # nobody listens to what comes later
+    ],
+)
+def test_two_embedders_that_are_told_apart(weights: str, order: list[str], upstream: str, expected: list[str]) -> None:
+    nlp = make_two_embedders(weights, order, upstream)
+    update(nlp, 1)
+    assert nlp.get_pipe("elmo").listening_components == expected
 
 
 @pytest.mark.parametrize("order", [["ner"], ["ner", "elmo"]])

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,10 @@ class Counter:
         return Counter()([sentence])[0]
 
 
-def embed(memory: SentenceMemory, compute: Counter, *sentences: Sentence) -> list[Sentence]:
+def embed(memory: SentenceMemory, compute: Counter, *sentences: Sentence, is_train: bool = True) -> list[Sentence]:
     """Embed sentences, check their values, and give those that were computed."""
     compute.asked = []
-    for sentence, layers_LTW in zip(sentences, memory.embed(sentences, compute), strict=True):
+    for sentence, layers_LTW in zip(sentences, memory.embed(sentences, compute, is_train=is_train), strict=True):
         assert torch.equal(layers_LTW, compute.expected(sentence))
     return compute.asked
 
@@ -57,6 +58,26 @@ def test_every_sentence_is_computed_once(max_bytes: int, tmp_path: Path) -> None
     assert embed(memory, compute, C, B, A) == [C]
     assert embed(memory, compute, A, A, C, B) == []
     assert embed(memory, compute) == []
+
+
+def test_predictions_are_remembered_only_if_training_goes_on_between_them() -> None:
+    memory, compute = SentenceMemory(10_000, None), Counter()
+    predict = partial(embed, memory, compute, is_train=False)
+    embed(memory, compute, A)
+    assert [predict(A, B), predict(A, B)] == [[B], [B]]
+    embed(memory, compute, A)
+    assert [predict(B, C), predict(B, C)] == [[B, C], [C]]  # B comes again and again, as dev data do
+    assert [predict(C), predict(C)] == [[C], [C]]  # and C after training
+
+
+def test_list_of_predictions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_elmo.layers.memory.MOST_PREDICTED", 1)
+    memory, compute = SentenceMemory(10_000, None), Counter()
+    embed(memory, compute, B, C, is_train=False)
+    assert len(memory._predicted) == 1
+    embed(memory, compute, A)
+    embed(memory, compute, B, C, is_train=False)
+    assert embed(memory, compute, A, B, C, is_train=False) == [C]
 
 
 def test_what_does_not_fit_is_computed_again_and_said_once() -> None:
@@ -71,8 +92,8 @@ def test_what_does_not_fit_is_computed_again_and_said_once() -> None:
 
 def test_memory_keeps_no_whole_batches() -> None:
     memory = SentenceMemory(BYTES_PER_TOKEN, None)
-    memory.embed([A], lambda sentences: [torch.zeros(3, 1000, 5)[:, :1]])
-    (kept,) = memory.embed([A], lambda sentences: [])
+    memory.embed([A], lambda sentences: [torch.zeros(3, 1000, 5)[:, :1]], is_train=True)
+    (kept,) = memory.embed([A], lambda sentences: [], is_train=True)
     assert kept.untyped_storage().nbytes() == BYTES_PER_TOKEN
 
 
@@ -137,7 +158,7 @@ def train(nlp: Language, steps: int) -> None:
         nlp.update(examples, sgd=optimizer)
 
 
-@pytest.mark.parametrize("settings", [{}, {"cache_mb": 0}, {"cache_mb": 0, "cache_dir": tempfile.gettempdir()}])
+@pytest.mark.parametrize("settings", [{}, {"cache_mb": 0, "cache_dir": tempfile.gettempdir()}])
 def test_training_learns_the_same_with_and_without(weights: str, settings: dict[str, object]) -> None:
     nlp, other = make_nlp(weights, **settings), make_nlp(weights, cache_mb=0)
     for each in (nlp, other):
@@ -160,6 +181,55 @@ def test_only_training_on_a_frozen_bilm_remembers(weights: str, settings: dict[s
     assert bilm not in encoder._memories
     train(nlp, 1)
     assert (nlp.get_pipe("elmo").load() in encoder._memories) == remembers
+
+
+def n_remembered(nlp: Language) -> int:
+    memory = encoder._memories[nlp.get_pipe("elmo").load()]
+    return len(memory._in_memory) + len(memory._in_file)
+
+
+@pytest.mark.parametrize("settings", [{}, {"cache_mb": 0, "cache_dir": tempfile.gettempdir()}])
+def test_use_after_training_remembers_nothing(weights: str, settings: dict[str, object]) -> None:
+    nlp = make_nlp(weights, **settings)
+    train(nlp, 2)
+    assert n_remembered(nlp) == 2
+    for _ in range(3):
+        list(nlp.pipe(["Ada wrote", "Something else", "And more of it"]))
+    assert n_remembered(nlp) == 2
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"annotates": ["elmo"]}])
+@pytest.mark.parametrize("exclude", [[], ["elmo"]])
+def test_training_remembers_what_it_reads_and_what_it_is_evaluated_on(
+    weights: str, exclude: list[str], kwargs: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nlp = make_nlp(weights)
+    train(nlp, 0)
+    dev = [Example.from_dict(nlp.make_doc("Cats nap"), {"tags": ["N", "V"]})]
+
+    def epoch() -> None:
+        for text in ("Ada wrote", "Bees hum"):
+            nlp.update([Example.from_dict(nlp.make_doc(text), {"tags": ["N", "V"]})], exclude=exclude, **kwargs)
+        nlp.evaluate([Example(nlp.make_doc("Cats nap"), example.reference) for example in dev])
+
+    for _ in range(3):
+        epoch()
+    assert n_remembered(nlp) == 3
+    monkeypatch.setattr(nlp.get_pipe("elmo").load(), "forward", None)  # not needed any more
+    epoch()
+
+
+def test_memories_of_earlier_trainings_are_gone(weights: str) -> None:
+    gc.collect()
+    before = len(encoder._memories)
+    gc.disable()  # Python itself may take its time: it does not know how large they are
+    try:
+        for _ in range(3):
+            nlp = make_nlp(weights)
+            train(nlp, 1)
+            assert len(encoder._memories) == before + 1
+    finally:
+        gc.enable()
 
 
 def test_memory_goes_with_its_bilm(weights: str) -> None:

@@ -115,6 +115,11 @@ def test_layers_setting(weights: str, config: dict[str, Any], share: list[float]
     assert_allclose(doc.tensor, numpy.tensordot(share, doc._.elmo_layers, axes=1), atol=1e-6)
 
 
+def test_layers_side_by_side(weights: str) -> None:
+    doc = make_nlp(weights, layers="concat", gamma=2.0)(TEXT)
+    assert_array_equal(doc.tensor, 2.0 * numpy.concatenate(list(doc._.elmo_layers), axis=1))
+
+
 def test_layer_norm_setting(weights: str) -> None:
     nlp = make_nlp(weights, layer_norm=True, layers="top")
     alone = nlp(TEXT).tensor

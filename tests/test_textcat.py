@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.torch import save
 from spacy.language import Language
 from spacy.training import Example
-from thinc.api import Adam, Model, fix_random_seed, set_dropout_rate
+from thinc.api import Adam, Config, Model, fix_random_seed, set_dropout_rate
 
 from spacy_elmo.architectures import build_biattentive_classifier_v1
 from spacy_elmo.bilm.weights import save_weights
@@ -538,6 +538,13 @@ def test_config_sets_every_size(weights: str) -> None:
     assert network.sizes == Sizes(**sizes)
     assert (network.input_width, network.output_width) == (8, 12)
     assert [tuple(layer.weight.shape) for layer in network.maxouts] == [(35, 4 * 20), *[(35, 5)] * 5]
+
+
+def test_default_sizes_are_those_of_the_configs() -> None:
+    config = Config().from_disk(Path(__file__).parents[1] / "configs" / "textcat.cfg", interpolate=False)
+    model = config["components"]["textcat"]["model"]
+    defaults = build_biattentive_classifier_v1.__kwdefaults__
+    assert {name: defaults[name] for name in SIZES} == {name: model[name] for name in SIZES}
 
 
 def test_initialize_without_docs() -> None:

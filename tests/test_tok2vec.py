@@ -13,6 +13,7 @@ from spacy.util import registry
 from thinc.api import Model, fix_random_seed
 
 from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.layers.listener import ElmoListener
 
 from .helpers import random_bilm
 
@@ -151,17 +152,54 @@ def test_listeners_of_one_component_can_be_replaced(weights: str) -> None:
     expected = tags(nlp)
     model = "model.tok2vec"
     nlp.replace_listeners("elmo", "tagger", [f"{model}.elmo_in", f"{model}.elmo_out"])
+    assert nlp.get_pipe("elmo").listeners == []
     nlp.remove_pipe("elmo")
+    assert not any(isinstance(node, ElmoListener) for node in nlp.get_pipe("tagger").model.walk())
     assert tags(nlp) == expected
 
 
-def test_in_a_tok2vec_that_others_listen_to(weights: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"layers": "top"},
+        {"layers": [0.5, 0.2, 0.3]},
+        {"layer_norm": True},
+        {"gamma": 2.0, "dropout": 0.25, "l2": 0.125},
+    ],
+)
+def test_replaced_listener_is_saved_with_its_own_settings(
+    weights: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    nlp = make_nlp(weights, elmo_in={**ELMO, **settings}, elmo_out={**ELMO, "gamma": 3.0})
+    learn(nlp, steps=3)
+    doc = nlp.make_doc("Ada wrote it")
+    (expected,) = nlp.get_pipe("tagger").model.get_ref("tok2vec").predict([doc])
+    nlp.replace_listeners("elmo", "tagger", ["model.tok2vec.elmo_in", "model.tok2vec.elmo_out"])
+    nlp.remove_pipe("elmo")
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    (vectors,) = loaded.get_pipe("tagger").model.get_ref("tok2vec").predict([doc])
+    assert_allclose(vectors, expected, atol=1e-6)
+    config = loaded.config["components"]["tagger"]["model"]["tok2vec"]
+    own = {"layers": "mix", "gamma": 1.0, "layer_norm": False, "dropout": 0.0, "l2": 0.001}
+    for name, changes in (("elmo_in", settings), ("elmo_out", {"gamma": 3.0})):
+        assert config[name]["@architectures"] == "spacy_elmo.Elmo.v1"
+        assert {key: config[name][key] for key in own} == {**own, **changes}
+
+
+def make_shared(weights: str) -> Language:
+    """Make a pipeline whose tagger listens to a tok2vec that listens to elmo."""
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": weights, "gamma": 5.0})
     tok2vec = {"@architectures": "spacy_elmo.Tok2Vec.v1", "embed": EMBED, "encode": CNN, "elmo_in": ELMO}
     nlp.add_pipe("tok2vec", config={"model": tok2vec})
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 8, "upstream": "tok2vec"}
     nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+    return nlp
+
+
+def test_in_a_tok2vec_that_others_listen_to(weights: str, tmp_path: Path) -> None:
+    nlp = make_shared(weights)
     learn(nlp)
     assert tags(nlp) == [gold.get("tags", []) for _, gold in EXAMPLES]
     mix = next(node for node in nlp.get_pipe("tok2vec").model.get_ref("elmo_in").walk() if node.has_param("w"))
@@ -170,13 +208,38 @@ def test_in_a_tok2vec_that_others_listen_to(weights: str, tmp_path: Path) -> Non
     assert tags(spacy.load(tmp_path)) == tags(nlp)
 
 
+def test_listener_leaves_the_tensor_to_others(weights: str) -> None:
+    nlp = make_shared(weights)
+    examples = make_examples(nlp)  # the same docs for all components: what one of them writes, the next one reads
+    nlp.initialize(lambda: examples)
+    doc = examples[0].predicted
+    assert doc._.elmo_layers.shape == (3, 3, WIDTH)
+    assert doc.tensor.size == 0
+
+
+def test_replaced_tok2vec_still_listens(weights: str, tmp_path: Path) -> None:
+    nlp = make_shared(weights)
+    learn(nlp)
+    expected = tags(nlp)
+    nlp.replace_listeners("tok2vec", "tagger", ["model.tok2vec"])
+    nlp.remove_pipe("tok2vec")
+    assert tags(nlp) == expected
+    assert nlp.get_pipe("elmo").listening_components == ["tagger"]
+    nlp.to_disk(tmp_path)
+    assert tags(spacy.load(tmp_path)) == expected
+    mix = next(node for node in nlp.get_pipe("tagger").model.walk() if node.name == "scalar_mix")
+    before = mix.get_param("w").copy()
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.02
+    nlp.update(make_examples(nlp), sgd=optimizer)
+    assert not numpy.array_equal(mix.get_param("w"), before)
+
+
 def test_nothing_to_encode() -> None:
-    nlp = spacy.blank("en")
     encode = registry.resolve({"encode": CNN})["encode"]
     build = registry.architectures.get("spacy_elmo.Tok2Vec.v1")
     with pytest.raises(ValueError, match="nothing to encode: both embed and elmo_in are null.*Give at least one"):
         build(embed=None, encode=encode)
-    assert nlp.pipe_names == []
 
 
 def test_encoder_without_a_width(weights: str) -> None:

@@ -21,8 +21,9 @@ class CharCNN(nn.Module):
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
         self.config = config
-        # Not nn.Embedding(...), whose random values take torch two seconds of imports where nothing is allocated for them.
-        self.embedding = nn.Embedding.from_pretrained(torch.empty(N_CHARACTERS, config.char_dim), freeze=False)
+        # With values of its own, nn.Embedding has torch import its compiler, which takes two seconds, on the meta device.
+        values_VD = torch.empty(N_CHARACTERS, config.char_dim)
+        self.embedding = nn.Embedding(N_CHARACTERS, config.char_dim, _weight=values_VD)
         # A filter is a linear layer over the characters that it sees at once. As a matrix product it costs the same
         # for every number of words, where conv1d prepares itself anew for each batch shape.
         self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)

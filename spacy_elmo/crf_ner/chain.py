@@ -13,10 +13,10 @@ def log_partition(
 ) -> Tensor:
     """Sum over all paths: the logarithm of sum_y exp(score(y)).
 
-    The forward algorithm, in products that are scaled at each step (Rabiner 1989, section V.A): twice as fast as in
-    logarithms for 25 tags and five times for 73, as exact for a long doc as for a short one, and the gradient of what
-    must not be is zero, where that of the logarithm of nothing is not a number. In float64 tags may differ by 700 in
-    their scores.
+    The forward algorithm, in products that are scaled at each step (Rabiner 1989, section V.A). A step is a product of
+    matrices, where in logarithms it is K exponentials for each tag; a long doc is as exact as a short one; and the
+    gradient of what must not be is zero, where that of the logarithm of nothing is not a number. In float64 tags may
+    differ by 700 in their scores.
 
     scores_TBK (Tensor): The score of each tag for each token; what is beyond a sequence's length must be finite.
     lengths_B (Tensor): Tokens in each sequence, at least 1.

@@ -4,9 +4,7 @@ Computed by torch on the CPU whatever the device of the scores: a chain is many 
 a GPU is good at lies before it. In float64, whose range the sum over paths needs.
 """
 
-import os
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy
@@ -18,6 +16,7 @@ from thinc.types import ArrayXd
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ..forks import survive_forks
 from .chain import best_path, log_partition
 from .masks import MISSING
 from .tags import Mask, Tags
@@ -32,6 +31,8 @@ CPU = torch.device("cpu")
 
 # Docs of like length that are decoded together: enough to make a step worth while, few enough for the cache.
 DOCS_AT_ONCE = 64
+
+survive_forks()
 
 
 def loss_and_gradients(
@@ -130,9 +131,3 @@ def _forbid_illegal(tags: Tags, transitions_KK: Tensor, start_K: Tensor, end_K: 
 def _forbid(scores: Tensor, mask: Tensor) -> Tensor:
     """Rule out what a mask does not allow."""
     return scores.masked_fill(~mask, float("-inf"))
-
-
-# A forked process, such as those of nlp.pipe(n_process=2) on Linux, inherits torch's thread pool without its threads, and
-# would wait for them for ever: with one thread there is no pool to wait for.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))

@@ -1,5 +1,6 @@
 """Docs to one vector a token: the biLM, and a mix of its layers."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -9,12 +10,13 @@ from thinc.api import Model, chain
 from thinc.types import Floats2d, Floats3d
 
 from .listener import ElmoListener
-from .mix import initialize_mix
+from .mix import initialize_mix, mix_width
 
 InT = list[Doc]
 OutT = list[Floats2d]  # for each doc: (nT, nO)
 
 ENCODER_NAME = "elmo_encoder"
+LISTENER_ARCHITECTURE = "spacy_elmo.ElmoListener.v1"
 
 # What a mix is made of: a listener's own replaces the component's when the listener is replaced.
 MIX_SETTINGS = ("layers", "gamma", "layer_norm", "dropout", "l2")
@@ -44,7 +46,7 @@ def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None, *
     encoder, mix = model.layers
     config = get_bilm(encoder, reread=not only_if_new).config
     initialize_mix(mix, config.depth + 1, only_if_new=only_if_new)
-    model.set_dim("nO", config.width)
+    model.set_dim("nO", mix_width(mix, config.depth + 1, config.width))
 
 
 def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, component: Tok2Vec) -> Model[InT, OutT]:
@@ -68,8 +70,17 @@ def replace_listener_cfg(
 
     settings (dict): The config that builds the component's model.
     component_config (dict | None): The `model` block of the component's config.
-    listener_config (dict): The config of the listener.
+    listener_config (dict): The config of the listener, or of a tok2vec that it is in: spaCy passes `model.tok2vec`
+        wherever the listener is. The first one in there is meant, since those before it have been replaced.
     RETURNS (dict): The config.
     """
-    of_listener = {key: listener_config[key] for key in MIX_SETTINGS if key in listener_config}
-    return {**settings, **of_listener}
+    listener = next(_find_listeners(listener_config), {})
+    return {**settings, **{key: listener[key] for key in MIX_SETTINGS if key in listener}}
+
+
+def _find_listeners(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if config.get("@architectures") == LISTENER_ARCHITECTURE:
+        yield config
+    for value in config.values():
+        if isinstance(value, dict):
+            yield from _find_listeners(value)

@@ -1,6 +1,6 @@
 """Docs to the layers of the biLM."""
 
-import os
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from torch import Tensor
 from ..bilm import weights as weights_io
 from ..bilm.embed import WordCache, embed_sentences
 from ..bilm.model import BiLM, InitialState
+from ..forks import survive_forks
 from ..models import find_weights
 from .elmo import ENCODER_NAME
 from .memory import SentenceMemory
@@ -29,6 +30,7 @@ CACHED_WORDS = 20_000
 # Both are kept beside the model, not in it: a copied or deserialized model starts without.
 _word_caches: WeakKeyDictionary[BiLM, WordCache] = WeakKeyDictionary()
 _memories: WeakKeyDictionary[BiLM, SentenceMemory] = WeakKeyDictionary()
+survive_forks(_word_caches.clear, _memories.clear)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +118,11 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
 
 
 def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    bilm = get_bilm(model)
+    bilm, settings = get_bilm(model), model.attrs["settings"]
     if is_train:
-        start_memory(model)
-    with_gradient = is_train and not model.attrs["settings"].frozen
-    with torch.inference_mode(False), torch.set_grad_enabled(with_gradient):
-        outputs = _encode(model.attrs["settings"], bilm, docs)
+        _start_memory(settings, bilm)
+    with torch.inference_mode(False), torch.set_grad_enabled(is_train and not settings.frozen):
+        outputs = _encode(settings, bilm, docs, is_train=is_train)
 
     def backprop(d_layers: OutT) -> InT:
         pairs = [(y, xp2torch(dy, device=y.device)) for y, dy in zip(outputs, d_layers, strict=True) if y.requires_grad]
@@ -133,17 +134,17 @@ def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, C
     return [cast(Floats3d, torch2xp(layers_LTW.detach(), ops=model.ops)) for layers_LTW in outputs], backprop
 
 
-def start_memory(model: Model[InT, OutT]) -> None:
-    """Remember the outputs of a frozen biLM from now on: training reads the same sentences in every epoch.
-
-    model (Model): The encoder.
-    """
-    bilm, settings = get_bilm(model), model.attrs["settings"]
+def _start_memory(settings: EncoderSettings, bilm: BiLM) -> None:
+    """Remember the outputs of a frozen biLM from now on: training reads the same sentences in every epoch."""
     if settings.frozen and (settings.cache_mb or settings.cache_dir) and bilm not in _memories:
+        if _memories:
+            # A pipeline and its listeners refer to each other, so that one which is no longer used, and its memory, are
+            # there until Python looks for such circles, which it may not do for long.
+            gc.collect()
         _memories[bilm] = SentenceMemory(settings.cache_mb * 1_000_000, settings.cache_dir)
 
 
-def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT) -> list[Tensor]:
+def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT, *, is_train: bool) -> list[Tensor]:
     """Compute layers_LTW for each doc, zero for whitespace."""
     windows = [
         (i, window) for i, doc in enumerate(docs) for window in doc_windows(doc, settings.window, settings.overlap)
@@ -156,7 +157,8 @@ def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT) -> list[Tensor]:
         initial_state=settings.initial_state,
         encode_words=partial(_word_cache(bilm).encode_words, bilm) if settings.frozen else None,
     )
-    results = _memories[bilm].embed(sentences, embed) if bilm in _memories else embed(sentences)
+    memory = _memories.get(bilm)
+    results = embed(sentences) if memory is None else memory.embed(sentences, embed, is_train=is_train)
     pieces: list[list[Tensor]] = [[] for _ in docs]
     positions: list[list[int]] = [[] for _ in docs]
     for (i, window), layers_LTW in zip(windows, results, strict=True):
@@ -185,21 +187,6 @@ def _word_cache(bilm: BiLM) -> WordCache:
     if bilm not in _word_caches:
         _word_caches[bilm] = WordCache(CACHED_WORDS)
     return _word_caches[bilm]
-
-
-def _after_fork() -> None:
-    """Make a forked process, such as those of nlp.pipe(n_process=2) on Linux, fit to run.
-
-    It inherits torch's thread pool without its threads, and would wait for them for ever: with one thread there is no
-    pool to wait for. The caches may be locked by a thread that is not there, either.
-    """
-    torch.set_num_threads(1)
-    _word_caches.clear()
-    _memories.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _serialize(bilm: BiLM | None) -> bytes:

@@ -54,7 +54,7 @@ def layer_weights(choice: str | int | list[float], n_layers: int) -> list[float]
         return choice
     if not isinstance(choice, int) or not -n_layers <= choice < n_layers:
         raise ValueError(
-            f"layers must be 'mix', 'mean', 'top', an index from 0 (the token layer) to {n_layers - 1} (the top) "
+            f"layers must be 'mix', 'mean', 'top', 'concat', an index from 0 (the token layer) to {n_layers - 1} (the top) "
             f"or {n_layers} weights, got {choice!r}."
         )
     return [float(i == choice % n_layers) for i in range(n_layers)]

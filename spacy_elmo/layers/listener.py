@@ -56,6 +56,14 @@ class ElmoListener(Tok2VecListener):
         self._outputs: Any = None
         self._backprop: Any = None
 
+    def _copy(self, seen: dict[int, Any] | None = None) -> "ElmoListener":
+        """Copy a listener, as part of `Model.copy`, whose copies of all layers are plain models."""
+        copied = ElmoListener(self.upstream_name, super()._copy(seen).layers[0])
+        copied.link = self.link
+        if self.has_dim("nO"):
+            copied.set_dim("nO", self.get_dim("nO"))
+        return copied
+
 
 def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> None:
     _upstream(model).initialize_listener(model)

@@ -14,12 +14,18 @@ from torch import Tensor
 
 Sentence = tuple[str, ...]
 
+# Sentences that are noted when they are predicted: 10 MB or so, and more than most dev data have.
+MOST_PREDICTED = 100_000
+
 
 class SentenceMemory:
     """Remembers the layers of sentences: in memory up to a bound, then in a file if there is a directory for it.
 
     Valid for one biLM, while its weights stay as they are. Training goes through its sentences in circles, so that what
     is full stays as it is: dropping the oldest would always drop what comes next.
+
+    What training reads is remembered at once. What is only predicted is when it comes again and training has gone on in
+    between, as with the data that training is evaluated on: what a pipeline reads after its training is not.
 
     max_bytes (int): The most bytes of layers to keep in memory.
     directory (str | None): Where to keep what does not fit, in a file without a name that is gone when the process is.
@@ -31,25 +37,41 @@ class SentenceMemory:
         self._in_memory: dict[Sentence, Tensor] = {}
         self._in_file: dict[Sentence, tuple[int, torch.Size]] = {}
         self._file: FileIO | None = None
+        self._steps = 0  # of training
+        self._predicted: dict[int, int] = {}  # by a sentence's hash: the step at which it was predicted first
         self._lock = threading.Lock()
         self._is_full = False
 
     def embed(
-        self, sentences: Sequence[Sentence], compute: Callable[[Sequence[Sentence]], list[Tensor]]
+        self,
+        sentences: Sequence[Sentence],
+        compute: Callable[[Sequence[Sentence]], list[Tensor]],
+        *,
+        is_train: bool,
     ) -> list[Tensor]:
         """Give the layers of sentences, computing those that are not remembered.
 
         sentences (Sequence[Sentence]): The sentences' words.
         compute (Callable): Gives layers_LTW, in float32, for each of some sentences.
+        is_train (bool): Whether they are read by a step of training.
         RETURNS (list[Tensor]): layers_LTW for each sentence, on the CPU or where `compute` put them. Not to be changed.
         """
         with self._lock:
+            self._steps += is_train
             known = {sentence: self._get(sentence) for sentence in dict.fromkeys(sentences)}
             missing = [sentence for sentence, layers_LTW in known.items() if layers_LTW is None]
             for sentence, layers_LTW in zip(missing, compute(missing), strict=True):
-                self._put(sentence, layers_LTW)
+                if is_train or self._comes_again(sentence):
+                    self._put(sentence, layers_LTW)
                 known[sentence] = layers_LTW
         return [cast(Tensor, known[sentence]) for sentence in sentences]
+
+    def _comes_again(self, sentence: Sentence) -> bool:
+        """Say whether training has gone on since a sentence was first predicted; if this is the first time, note it."""
+        key = hash(sentence)
+        if len(self._predicted) < MOST_PREDICTED:
+            self._predicted.setdefault(key, self._steps)
+        return self._predicted.get(key, self._steps) < self._steps
 
     def _get(self, sentence: Sentence) -> Tensor | None:
         if sentence not in self._in_file:

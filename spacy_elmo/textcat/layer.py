@@ -1,6 +1,5 @@
 """Token vectors to one vector a doc, in Thinc: the biattentive network as a layer."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,11 +9,14 @@ import torch
 from thinc.api import ArgsKwargs, Model, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
+from ..forks import survive_forks
 from .network import BiattentiveNetwork, Sizes
 from .weights import from_bytes, to_bytes
 
 InT = list[list[Floats2d]]  # for each source (input, and perhaps output), for each doc: (nT, nI), nT 1 or more
 OutT = Floats2d  # (nB, nO)
+
+survive_forks()
 
 
 def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
@@ -112,8 +114,3 @@ def _serialize(network: BiattentiveNetwork | None) -> bytes:
 
 def _deserialize(_: Any, data: bytes, device: torch.device) -> BiattentiveNetwork | None:
     return from_bytes(data, device) if data else None
-
-
-if hasattr(os, "register_at_fork"):
-    # A forked process inherits torch's thread pool without its threads, and would wait for them for ever.
-    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))

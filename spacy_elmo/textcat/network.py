@@ -94,8 +94,8 @@ class BiattentiveNetwork(nn.Module):
 class Standardize(nn.Module):
     """Gives each value a mean of 0 and a variance of 1 over the docs that training has seen.
 
-    A maximum over tokens is far from 0 in every doc, and what tells docs apart is small beside that. Without this the
-    maxout layers take several times as long to learn.
+    A maximum over tokens is far from 0 in every doc, and what tells docs apart is small beside that. The maxout layers
+    need not learn to look past it.
 
     width (int): Width of the vectors.
     """
