@@ -1,5 +1,6 @@
-"""Turn words and IOB2 tags into spaCy's training format: train.conll, dev.conll and test.conll of a directory."""
+"""Turn words and IOB tags into spaCy's training format: train.conll, dev.conll and test.conll of a directory."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,13 +19,17 @@ def convert_ner(source: Path, output: Path, lang: str = "en") -> None:
     lang (str): The language, a blank pipeline of which makes the docs.
     """
     vocab = spacy.blank(lang).vocab
-    output.mkdir(parents=True, exist_ok=True)
+    parts = {}
     for part in ("train", "dev", "test"):
         path = source / f"{part}.conll"
         try:
-            docs = [Doc(vocab, words=words, ents=tags) for words, tags in read_sentences(path)]
+            parts[part] = [Doc(vocab, words=words, ents=tags) for words, tags in read_sentences(path)]
+            if not parts[part]:
+                raise ValueError(f"There is no sentence in {path.name}.")
         except (OSError, ValueError) as error:
             msg.fail(f"Could not convert {path}", str(error), exits=1)
+    output.mkdir(parents=True, exist_ok=True)
+    for part, docs in parts.items():
         DocBin(docs=docs).to_disk(output / f"{part}.spacy")
         n_entities = sum(len(doc.ents) for doc in docs)
         msg.good(f"{part}.spacy: {len(docs):,} docs, {sum(map(len, docs)):,} words, {n_entities:,} entities")
@@ -33,18 +38,21 @@ def convert_ner(source: Path, output: Path, lang: str = "en") -> None:
 def read_sentences(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     """Read the words and tags of each sentence.
 
-    path (Path): The file.
-    YIELDS (tuple): Words and tags.
+    path (Path): The file. Its entities may begin with I- where no other of their label is before them (IOB1), or always with B-
+        (IOB2).
+    YIELDS (tuple): Words and tags, the latter as IOB2.
     """
     words: list[str] = []
     tags: list[str] = []
     for number, line in enumerate([*path.read_text(encoding="utf8").split("\n"), ""], start=1):
         word, _, tag = line.partition("\t")
         if word.strip():
-            if tag.strip()[:2] not in ("O", "B-", "I-"):
+            tag = tag.strip()
+            if not re.fullmatch("O|[BI]-.+", tag):
                 raise ValueError(f"Line {number} should be a word, a tab and O, B-label or I-label, got {line!r}.")
+            goes_on = bool(tags) and tags[-1][1:] == tag[1:]
             words.append(word)
-            tags.append(tag.strip())
+            tags.append(f"B{tag[1:]}" if tag[0] == "I" and not goes_on else tag)
         elif words:
             yield words, tags
             words, tags = [], []

@@ -41,11 +41,13 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
     nlp = spacy.blank(lang)
     how = FORMATS.get(source.name, Format())
     labels: list[str] = []
-    output.mkdir(parents=True, exist_ok=True)
+    parts = {}
     for part in ("train", "dev", "test"):
         path = source / f"{part}.txt"
         try:
-            lines = list(read_lines(path))
+            parts[part] = lines = list(read_lines(path))
+            if not lines:
+                raise ValueError(f"There is no line in {path.name}.")
             labels = labels or sorted({label for label, _ in lines})  # those of the training part
             unknown = {label for label, _ in lines} - set(labels)
             if unknown:
@@ -54,6 +56,8 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
                 )
         except (OSError, ValueError) as error:
             msg.fail(f"Could not convert {path}", str(error), exits=1)
+    output.mkdir(parents=True, exist_ok=True)
+    for part, lines in parts.items():
         docs = DocBin()
         for label, text in lines:
             doc = Doc(nlp.vocab, words=text.split()) if how.tokenized else nlp.make_doc(text)

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
+from .charts import COLOURS, MUTED, PAPER
+
 CELL_WIDTH, CELL_HEIGHT = 92, 30
 LETTER_WIDTH = 7
 TOP = 62
-COLOUR = "#0072b2"  # the blue of the charts
+DARK = 0.7  # from here on, a shade is too dark for dark numbers
 
 
 def draw_heat_map(
@@ -27,12 +29,12 @@ def draw_heat_map(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-family="system-ui, sans-serif" font-size="12" role="img" aria-label="{escape(title)}">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
         f'<text x="16" y="22" font-weight="bold">{escape(title)}</text>',
     ]
     for i, name in enumerate(columns):
         x = left + CELL_WIDTH * (i + 0.5)
-        parts.append(f'<text x="{x}" y="{TOP - 8}" text-anchor="middle" fill="#555">{escape(name)}</text>')
+        parts.append(f'<text x="{x}" y="{TOP - 8}" text-anchor="middle" fill="{MUTED}">{escape(name)}</text>')
     for row, (name, values) in enumerate(rows):
         y = TOP + CELL_HEIGHT * row
         parts.append(f'<text x="{left - 8}" y="{y + 19}" text-anchor="end">{escape(name)}</text>')
@@ -40,13 +42,11 @@ def draw_heat_map(
             x = left + CELL_WIDTH * i
             parts.append(
                 f'<rect x="{x}" y="{y}" width="{CELL_WIDTH - 2}" height="{CELL_HEIGHT - 2}" rx="3" '
-                f'fill="{COLOUR}" fill-opacity="{max(0.05, min(value, 1.0)):.2f}"/>'
+                f'fill="{COLOURS[0]}" fill-opacity="{max(0.05, min(value, 1.0)):.2f}"/>'
             )
-            colour = "white" if value > 0.5 else "black"
-            parts.append(
-                f'<text x="{x + CELL_WIDTH / 2}" y="{y + 19}" text-anchor="middle" fill="{colour}">{value:.2f}</text>'
-            )
+            fill = f' fill="{PAPER}"' if value > DARK else ""  # dark ones have the page's ink, which may be light
+            parts.append(f'<text x="{x + CELL_WIDTH / 2}" y="{y + 19}" text-anchor="middle"{fill}>{value:.2f}</text>')
         if row < len(notes):
             x = left + CELL_WIDTH * len(columns) + 8
-            parts.append(f'<text x="{x}" y="{y + 19}" fill="#555">{escape(notes[row])}</text>')
+            parts.append(f'<text x="{x}" y="{y + 19}" fill="{MUTED}">{escape(notes[row])}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

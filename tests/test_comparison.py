@@ -1,15 +1,22 @@
 """Trials and comparisons: the numbers are right, nothing is trained twice or lost, and no more is claimed than was seen."""
 
+import gc
 import json
 import os
 import shutil
+import subprocess
+import sys
+import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy
 import pytest
 import spacy
+from confection import Config
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -19,18 +26,22 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 import spacy_elmo.cli  # noqa: F401  spaCy does this through the entry point
+from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.comparison import trials as trials_module
 from spacy_elmo.comparison.checksums import checksum
 from spacy_elmo.comparison.compare import CONTENT, HTML, MARKDOWN, compare_runs, find_caveats, write_comparison
+from spacy_elmo.comparison.locks import lock
 from spacy_elmo.comparison.places import METRICS, Place, find_places, parse_shares
 from spacy_elmo.comparison.report import write_report
 from spacy_elmo.comparison.runs import name_runs, read_runs
 from spacy_elmo.comparison.scores import Sample, conclude, main_scores
 from spacy_elmo.comparison.scoring import score_tags
-from spacy_elmo.comparison.subsets import choose, read_docs, write_share
+from spacy_elmo.comparison.subsets import choose, count_docs, read_docs, write_share
 from spacy_elmo.comparison.trials import TrialError, Trials
+from spacy_elmo.models import find_weights
 from spacy_elmo.page import Section, Table, figures_of
 
+from .helpers import random_bilm
 from .test_page import Reader
 
 TAGS = ["DET", "NOUN", "VERB"]
@@ -103,7 +114,9 @@ def test_docs_of_a_directory_are_those_of_its_files(tmp_path: Path) -> None:
     DocBin(docs=docs[2:]).to_disk(tmp_path / "docs" / "b.spacy")
     texts = [doc.text for doc in read_docs(tmp_path / "docs").get_docs(docs[0].vocab)]
     assert texts == [doc.text for doc in docs]
+    docs.append(Doc(docs[0].vocab))  # which spaCy does not train on
     DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "docs" / "c.spacy")
+    assert count_docs(tmp_path / "docs") == 10
     with pytest.raises(ValueError, match=r"c\.spacy stores other attributes .* than .*a\.spacy"):
         read_docs(tmp_path / "docs")
 
@@ -112,7 +125,6 @@ def test_docs_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("Ada wrote it.", encoding="utf8")
     (tmp_path / "broken.spacy").write_text("Ada wrote it.", encoding="utf8")
     (tmp_path / "nothing.spacy").write_bytes(b"")
-    DocBin().to_disk(tmp_path / "empty.spacy")
     (tmp_path / "directory").mkdir()
     for name, message in {
         "missing.spacy": "no such file",
@@ -120,10 +132,10 @@ def test_docs_that_cannot_be_read(tmp_path: Path) -> None:
         "directory": "expected a .spacy file",
         "broken.spacy": "is not a file of docs",
         "nothing.spacy": "is not a file of docs",
-        "empty.spacy": "it is empty",
     }.items():
-        with pytest.raises(ValueError, match=message):
-            read_docs(tmp_path / name)
+        for read in (read_docs, count_docs):
+            with pytest.raises(ValueError, match=message):
+                read(tmp_path / name)
 
 
 def test_checksums_are_of_what_is_in_files(tmp_path: Path) -> None:
@@ -144,6 +156,8 @@ def test_checksums_are_of_what_is_in_files(tmp_path: Path) -> None:
 def test_shares_as_typed() -> None:
     assert parse_shares("100") == [100]
     assert parse_shares("50, 1,2.5,50") == [1, 2.5, 50]
+    # What would be in one directory is one share.
+    assert parse_shares("33.3333333,33.3333334,99.9999999") == [33.3333, 100]
     for text in ("0", "101", "ten", "", "1,,2", "-5", "nan", "1,inf"):
         with pytest.raises(ValueError, match="above 0 and up to 100"):
             parse_shares(text)
@@ -443,6 +457,30 @@ def test_other_training_data_are_named(tmp_path: Path, baseline: Path) -> None:
     ]
 
 
+def test_other_settings_of_training_are_named(tmp_path: Path) -> None:
+    def write(name: str, overrides: dict[str, Any], **training: Any) -> Path:
+        config: dict[str, Any] = {"overrides": {"paths.train": name, **overrides}}
+        if training:
+            config["training"] = {"dropout": 0.1, "batcher": {"size": 10, "start": None}, **training}
+        return write_trials(tmp_path / name, {100.0: [0.5, 0.6]}, config=config)
+
+    def caveats(*directories: Path) -> list[str]:
+        return find_caveats(read_runs(directories))
+
+    first = write("first", {"training.max_steps": 5}, max_steps=5, seed=0)
+    # Where a value comes from does not matter, nor where the data are.
+    assert caveats(first, write("same", {}, max_steps=5, batcher={"size": 10}, seed=1)) == []
+    other = write("other", {"components.ner.moves": 3}, max_steps=6, batcher={"size": 20})
+    assert caveats(first, other) == [
+        "‘Other’ was trained with other settings than ‘First’, so that a difference may come from those: "
+        "components.ner.moves, training.batcher.size, training.max_steps."
+    ]
+    # Of earlier versions, the overrides alone are known.
+    assert caveats(first, write("old", {"training.max_steps": 5})) == []
+    (caveat,) = caveats(first, write("older", {"training.max_steps": 7}))
+    assert caveat.endswith("from those: training.max_steps.")
+
+
 def test_names_of_runs() -> None:
     assert name_runs([Path("x/baseline"), Path("x/with_elmo-2")]) == ["Baseline", "With ELMo 2"]
     assert name_runs([Path("ner/elmo"), Path("tagger/elmo")]) == ["NER, ELMo", "Tagger, ELMo"]
@@ -480,6 +518,9 @@ def test_written_comparison(tmp_path: Path, baseline: Path) -> None:
     # A second one replaces it, other figures and all, and never something else.
     run("compare", baseline, elmo, "--output", out, "--score", "ents_p")
     assert sorted(path.name for path in out.glob("*.svg")) == ["ents_p-seeds.svg"]
+    (out / "drawing.svg").write_text("<svg/>", encoding="utf8")
+    assert "has other files in it, such as 'drawing.svg'" in run("compare", baseline, elmo, "-o", out, code=1)
+    (out / "drawing.svg").unlink()
     (out / "notes.txt").write_text("keep me", encoding="utf8")
     before = (out / HTML).read_text(encoding="utf8")
     assert "has other files in it, such as 'notes.txt'" in run("compare", baseline, elmo, "-o", out, code=1)
@@ -619,9 +660,14 @@ def corpus(tmp_path: Path) -> Path:
 
 def make_trials(corpus: Path, *, shares: Sequence[float] = (100.0,), seeds: int = 1, **options: Any) -> Trials:
     overrides = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
-    settings = {"output": corpus / "out", "test": corpus / "test.spacy", **options}
+    settings = {"output": corpus / "out", "test": corpus / "test.spacy", "find_weights": find_weights, **options}
     settings["overrides"] = {**overrides, **options.get("overrides", {})}
     return Trials(config_path=corpus / "tagger.cfg", seeds=range(seeds), shares=shares, **settings)
+
+
+def refuse(trials: Trials, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        trials.todo  # noqa: B018
 
 
 def run_all(trials: Trials) -> list[dict[str, Any]]:
@@ -666,6 +712,8 @@ def test_trials_write_what_they_measure(corpus: Path, monkeypatch: pytest.Monkey
     assert metrics[3]["config"]["pipeline"] == ["tagger"]
     assert metrics[3]["mixes"] == []
     assert metrics[3]["config"]["n_test_docs"] == 20
+    training = metrics[3]["config"]["training"]
+    assert (training["max_steps"], training["dropout"], training["gpu_allocator"]) == (2, 0.1, None)
     assert nlp.config["training"]["seed"] == nlp.config["system"]["seed"] == 1
 
 
@@ -705,17 +753,86 @@ def test_what_is_done_is_not_done_again(corpus: Path) -> None:
         ("paths.train", str(corpus / "dev.spacy")): "their training data",
         ("paths.dev", str(corpus / "train.spacy")): "their dev data",
     }.items():
-        with pytest.raises(ValueError, match=f"differ in {message}"):
-            make_trials(corpus, overrides=dict([changes]))
-    with pytest.raises(ValueError, match=r"differ in their test data, such as .*out/100/0\. Replace .*--overwrite"):
-        make_trials(corpus, test=corpus / "dev.spacy")
-    with pytest.raises(ValueError, match="differ in --gold-preproc"):
-        make_trials(corpus, gold_preproc=True)
+        refuse(make_trials(corpus, overrides=dict([changes])), f"differ in {message}")
+    other = make_trials(corpus, test=corpus / "dev.spacy")
+    refuse(other, r"differ in their test data, such as .*out/100/0\. Replace .*--overwrite")
+    refuse(make_trials(corpus, gold_preproc=True), "differ in --gold-preproc")
     assert path.stat().st_mtime_ns == before
+
+
+def write_elmo_config(corpus: Path) -> Path:
+    """Give the tagger an ELMo with random weights. Returns their directory."""
+    save_weights(random_bilm(1), corpus / "weights")
+    before, after = CONFIG.split("[components.tagger.model.tok2vec]")
+    text = before.replace('["tagger"]', '["elmo", "tagger"]').replace(
+        "[components]\n", '[components]\n\n[components.elmo]\nfactory = "elmo"\n'
+    )
+    text += '[components.tagger.model.tok2vec]\n@architectures = "spacy_elmo.ElmoListener.v1"\n\n'
+    (corpus / "tagger.cfg").write_text(text + after[after.index("[training]") :], encoding="utf8")
+    return corpus / "weights"
+
+
+def pretend_done(trials: Trials) -> Path:
+    """Write what makes the first trial one that is done. Returns where."""
+    path = trials.places[0].below(trials.output) / METRICS
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"identity": trials.identity}), encoding="utf8")
+    assert replace(trials).todo == []
+    return path
+
+
+@pytest.mark.parametrize("weights", ["directory", "default", "private"])
+def test_other_weights_make_other_trials(weights: str, corpus: Path) -> None:
+    directory, name = write_elmo_config(corpus), "components.elmo.weights"
+    options: dict[str, Any] = {}
+    if weights == "directory":
+        options = {"overrides": {name: str(directory)}}
+    elif weights == "default":
+        options = {"find_weights": lambda value: directory if value is None else Path(value)}
+    else:
+        config = (corpus / "tagger.cfg").read_text("utf8")
+        config = config.replace('spacy_elmo.ElmoListener.v1"', f'spacy_elmo.Elmo.v1"\nweights = "{directory}"')
+        (corpus / "tagger.cfg").write_text(config, encoding="utf8")
+        name = "components.tagger.model.tok2vec.weights"
+    trials = make_trials(corpus, **options)
+    path = pretend_done(trials)
+    save_weights(random_bilm(2), directory)
+    refuse(replace(trials), rf"differ in the files of {name}, such as .*100/0\. Replace .*--overwrite")
+    identity = {key: value for key, value in trials.identity.items() if key != name}
+    path.write_text(json.dumps({"identity": identity}), encoding="utf8")
+    refuse(replace(trials), f"of an earlier version, which took no note of the files of {name}, .*--overwrite")
+
+
+def test_bundled_weights_are_noted(corpus: Path) -> None:
+    write_elmo_config(corpus)
+    expected = checksum(find_weights(None))
+    for weights in (None, "en_elmo_sm"):
+        trials = make_trials(corpus, overrides={"components.elmo.weights": weights})
+        assert trials.identity["components.elmo.weights"] == expected
+    # Those that are a path have their name there.
+    config = (corpus / "tagger.cfg").read_text("utf8").replace("[paths]\n", "[paths]\nweights = null\n")
+    (corpus / "tagger.cfg").write_text(config, encoding="utf8")
+    names = {"components.elmo.weights": "${paths.weights}", "paths.weights": str(corpus / "weights")}
+    identity = make_trials(corpus, overrides=names).identity
+    assert identity["paths.weights"] == checksum(corpus / "weights")
+    assert "components.elmo.weights" not in identity
+    # Those that cannot be read are refused later, by spaCy or by the component.
+    for wrong in (3, "nowhere"):
+        trials = make_trials(corpus, overrides={"components.elmo.weights": wrong})
+        assert "components.elmo.weights" not in trials.identity
+
+
+@pytest.mark.parametrize("metrics", [{"identity": "mine"}, {}, []])
+def test_metrics_of_somebody_else_stay(metrics: Any, corpus: Path) -> None:
+    path = pretend_done(make_trials(corpus))
+    path.write_text(json.dumps(metrics), encoding="utf8")
+    refuse(make_trials(corpus), f"{path} is not the metrics of a trial: .* Move it away, or choose")
 
 
 def test_overwrite_replaces_all_trials_but_not_before_it_can_start(corpus: Path) -> None:
     run_all(make_trials(corpus, seeds=2))
+    for place in (Place(100, 2), Place(50, 0)):
+        place.below(corpus / "out").mkdir(parents=True)  # begun and interrupted
     (corpus / "out" / "100" / "1" / "notes.txt").write_text("keep me", encoding="utf8")
     wrong = make_trials(corpus, overwrite=True, overrides={"components.tagger.factory": "nothing"})
     with pytest.raises(TrialError, match="share 100, seed 0 failed: ValueError: .*E002"):
@@ -725,6 +842,9 @@ def test_overwrite_replaces_all_trials_but_not_before_it_can_start(corpus: Path)
     # A seed that was not asked for any more must not be compared with the new ones.
     assert [path.parent.name for path in (corpus / "out").rglob(METRICS)] == ["0"]
     assert (corpus / "out" / "100" / "1" / "notes.txt").exists()
+    # Nor must it seem that others did not come to an end.
+    assert find_places(corpus / "out") == [Place(100, 0), Place(100, 1)]
+    assert not (corpus / "out" / "50").exists()
 
 
 def test_an_interrupted_command_goes_on(corpus: Path) -> None:
@@ -770,22 +890,73 @@ def test_a_failure_is_named_and_explained(corpus: Path, monkeypatch: pytest.Monk
     assert make_trials(corpus).todo == trials.todo
 
 
+def test_scores_may_be_integers_of_numpy(corpus: Path) -> None:
+    config = CONFIG + '\n[components.tagger.scorer]\n@scorers = "spacy_elmo.tests.numpy_scorer"\n'
+    (corpus / "tagger.cfg").write_text(config, encoding="utf8")
+    run_all(make_trials(corpus))
+    metrics = json.loads((corpus / "out" / "100" / "0" / METRICS).read_text("utf8"))
+    assert (metrics["scores"]["tag_acc"], metrics["scores"]["n_tags"]) == (0.5, 3)
+
+
+@registry.scorers("spacy_elmo.tests.numpy_scorer")
+def make_numpy_scorer() -> Callable[..., dict[str, Any]]:
+    def score(examples: Sequence[Example], **options: Any) -> dict[str, Any]:
+        return {"tag_acc": numpy.float32(0.5), "n_tags": numpy.int64(3)}
+
+    return score
+
+
+def test_trials_forget_the_models_of_those_before(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = write_elmo_config(corpus)
+    models: list[weakref.ref[Any]] = []
+    alive: list[list[bool]] = []
+    init_nlp = trials_module.init_nlp
+
+    def initialize(config: Config, use_gpu: int) -> Language:
+        alive.append([model() is not None for model in models])
+        nlp = init_nlp(config, use_gpu=use_gpu)
+        models.append(weakref.ref(nlp.get_pipe("elmo")))
+        return nlp
+
+    monkeypatch.setattr(trials_module, "init_nlp", initialize)
+    trials = make_trials(corpus, seeds=2, overrides={"components.elmo.weights": str(weights)})
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)  # Python would come to it, but not soon: a model is few objects, however large
+    try:
+        run_all(trials)
+    finally:
+        gc.set_threshold(*thresholds)
+    assert alive == [[], [False]]
+
+
+def test_files_that_cannot_be_merged_can_be_trained_on(corpus: Path) -> None:
+    (corpus / "both").mkdir()
+    shutil.copy(corpus / "train.spacy", corpus / "both" / "a.spacy")
+    docs = list(read_docs(corpus / "dev.spacy").get_docs(Vocab()))
+    DocBin(docs=docs, attrs=["TAG"]).to_disk(corpus / "both" / "b.spacy")
+    data = {"paths.train": str(corpus / "both")}
+    (metrics,) = run_all(make_trials(corpus, overrides=data, test=corpus / "both"))
+    assert (metrics["n_docs"], metrics["config"]["n_test_docs"]) == (24, 24)
+    with pytest.raises(TrialError, match=r"share 50, seed 0 failed: .*b\.spacy stores other attributes"):
+        run_all(make_trials(corpus, overrides=data, shares=[50.0], output=corpus / "shares"))
+
+
 def test_trials_that_cannot_start(corpus: Path) -> None:
-    def refuse(message: str, **options: Any) -> None:
-        with pytest.raises(ValueError, match=message):
-            make_trials(corpus, **options)
+    def refuse_to_start(message: str, **options: Any) -> None:
+        refuse(make_trials(corpus, **options), message)
         assert not (corpus / "out").exists()
 
-    refuse(r"has no paths\.train.*--paths\.train train\.spacy", overrides={"paths.train": None})
-    refuse("no docs at .*no such file", overrides={"paths.train": "nothing.spacy"})
-    refuse("no docs at .*no such file", test=corpus / "nothing.spacy")
+    refuse_to_start(r"has no paths\.train.*--paths\.train train\.spacy", overrides={"paths.train": None})
+    refuse_to_start("no docs at .*no such file", overrides={"paths.train": "nothing.spacy"})
+    refuse_to_start("no docs at .*no such file", test=corpus / "nothing.spacy")
     DocBin().to_disk(corpus / "empty.spacy")
-    refuse("it is empty", test=corpus / "empty.spacy")
-    refuse("leave --system.seed and --training.seed out", overrides={"training.seed": 3})
-    refuse("is a file", output=corpus / "tagger.cfg")
+    refuse_to_start(r"no docs at .*empty\.spacy: it is empty", test=corpus / "empty.spacy")
+    refuse_to_start("it is empty", overrides={"paths.train": str(corpus / "empty.spacy")})
+    refuse_to_start("leave --system.seed and --training.seed out", overrides={"training.seed": 3})
+    refuse_to_start("is a file", output=corpus / "tagger.cfg")
     fixed = CONFIG + '\n[corpora]\n\n[corpora.train]\n@readers = "spacy.Corpus.v1"\npath = "train.spacy"\n'
     (corpus / "tagger.cfg").write_text(fixed, encoding="utf8")
-    refuse(r"\[corpora\.train\] does not read \$\{paths\.train\}", shares=[50.0, 100.0])
+    refuse_to_start(r"\[corpora\.train\] does not read \$\{paths\.train\}", shares=[50.0, 100.0])
     assert make_trials(corpus).todo
 
 
@@ -807,5 +978,40 @@ def test_trials_as_typed(corpus: Path) -> None:
         answer = run("trials", "tagger.cfg", "other", *data, code=1)
         assert "MemoryError: too small" in answer
         assert "repeat the command to go on" in answer
+        answer = run("trials", "tagger.cfg", "other", *data, "--overwrite", code=1)
+        assert "Repeat the command without --overwrite to go on: trials that are done are kept." in answer
+        assert "repeated, without --overwrite" in run("trials", "--help")
+        with lock(Path("out")):
+            answer = run("trials", "tagger.cfg", "out", *data, "--seeds", 2, code=1)
+        assert "Another process is at work in out. Wait until it is done, or choose another place." in answer
+        assert find_places(Path("out")) == [Place(50, 0), Place(100, 0)]
     finally:
         os.chdir(here)
+
+
+def test_constructor_opens_no_file(tmp_path: Path) -> None:
+    trials = make_trials(tmp_path / "nowhere")
+    assert trials.places == [Place(100, 0)]
+    with pytest.raises(OSError, match="nowhere"):
+        trials.todo  # noqa: B018
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from spacy_elmo.comparison.locks import lock
+with lock(Path({str(tmp_path)!r})):
+    sys.stdout.write("locked\\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        with pytest.raises(ValueError, match="Another process is at work"), lock(tmp_path):
+            pass
+        process.kill()
+    for _ in range(2):
+        with lock(tmp_path):
+            assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.charts import MUTED, PAPER
 from spacy_elmo.heat_map import draw_heat_map
 from spacy_elmo.mixes import LearnedMix, draw_mixes, learned_mixes
 
@@ -89,19 +90,31 @@ def test_command_on_what_has_no_mixes(model: str, message: str, tmp_path: Path) 
 
 
 def test_heat_map_shades_and_escapes() -> None:
-    svg = draw_heat_map("A <title> & more", ["x", "y"], [("<b>", [0.0, 0.75])], ["n & m"])
+    svg = draw_heat_map("A <title> & more", ["x", "y"], [("<b>", [0.6, 0.75])], ["n & m"])
     root = ElementTree.fromstring(svg)
     shades = [rect.get("fill-opacity") for rect in root.iter(f"{SVG}rect")][1:]
-    assert shades == ["0.05", "0.75"]
+    assert shades == ["0.60", "0.75"]
     texts = [(text.text, text.get("fill")) for text in root.iter(f"{SVG}text")]
     assert texts[0][0] == "A <title> & more"
-    assert texts[3:] == [("<b>", None), ("0.00", "black"), ("0.75", "white"), ("n & m", "#555")]
+    # What has no fill is as dark or light as the page's other text.
+    assert texts[3:] == [("<b>", None), ("0.60", None), ("0.75", PAPER), ("n & m", MUTED)]
+    assert 'fill-opacity="0.05"' in draw_heat_map("Nothing is seen, too", ["x"], [("a", [0.0])])
     width = float(root.get("width", "0"))
     assert all(float(text.get("x", "0")) < width for text in root.iter(f"{SVG}text"))
 
 
+DEPTHS = [LearnedMix("a", "", [0.5, 0.5], 1.0), LearnedMix("b", "in", [0.2, 0.3, 0.5], 2.0)]
+
+
+def test_mixes_of_different_depth_are_printed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spacy.blank("en").to_disk(tmp_path / "pipeline")
+    monkeypatch.setattr("spacy_elmo.mixes.learned_mixes", lambda nlp: DEPTHS)
+    printed = run("mixes", tmp_path / "pipeline")
+    assert "a 0.500 0.500 1.000 b.in 0.200 0.300 0.500 2.000" in printed
+
+
 def test_mixes_of_different_depth_are_drawn_together() -> None:
-    svg = draw_mixes([LearnedMix("a", "", [0.5, 0.5], 1.0), LearnedMix("b", "in", [0.2, 0.3, 0.5], 2.0)])
+    svg = draw_mixes(DEPTHS)
     texts = [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
     assert texts[1:] == [
         "Token layer",

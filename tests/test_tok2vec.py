@@ -1,5 +1,8 @@
 """A task's own embedding and encoder, with ELMo before it, after it, or both."""
 
+import json
+import re
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +10,18 @@ import numpy
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
+from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import load_model_from_config, registry
 from thinc.api import Model, fix_random_seed
 
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.listener import ElmoListener
 
 from .helpers import random_bilm
+
+TASKS = (Path(__file__).parent.parent / "docs" / "tasks.md").read_text(encoding="utf8")
 
 EMBED: dict[str, Any] = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "attrs": ["NORM"], "rows": [50]}
 EMBED |= {"include_static_vectors": False}
@@ -257,3 +263,28 @@ def test_no_upstream_before_it(weights: str, order: dict[str, str]) -> None:
     nlp.add_pipe("tagger", config={"model": config["model"]}, **order)
     with pytest.raises(ValueError, match=r"upstream = 'elmo', but no 'elmo' component of that name comes before it"):
         nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize("optimize", ["efficiency", "accuracy"])
+def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
+    (recipe,) = re.findall(r"## ELMo in a config that you have.*?```ini\n(.*?)```", TASKS, flags=re.DOTALL)
+    config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
+    config["paths"]["vectors"] = None
+    config["components"]["tok2vec"]["model"]["embed"]["include_static_vectors"] = False
+    changes = ConfigParser()
+    changes.read_string(recipe)
+    for name, section in changes.items():
+        block = config
+        for part in name.split(".") if section else []:
+            block = block.setdefault(part, {})
+        block.update({key: json.loads(value) for key, value in section.items()})
+    nlp = load_model_from_config(config, auto_fill=True)
+    examples = [Example.from_dict(nlp.make_doc("Ada wrote it"), {"entities": [(0, 3, "PERSON")]})]
+    optimizer = nlp.initialize(lambda: examples)
+    assert nlp.get_pipe("elmo").listening_components == ["tok2vec"]
+    assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
+    encode = nlp.get_pipe("tok2vec").model.get_ref("encode")
+    before = encode.to_bytes()
+    for _ in range(3):  # the output layer starts at zero, so that nothing below it learns in the first step
+        nlp.update(examples, sgd=optimizer)
+    assert encode.to_bytes() != before

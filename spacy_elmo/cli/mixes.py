@@ -26,11 +26,11 @@ def mixes_cli(
             write_file(output, draw_mixes(mixes))
     except (ValueError, OSError) as error:
         msg.fail("Could not show the mixes", str(error), exits=1)
-    msg.table(
-        [(mix.name, *(f"{weight:.3f}" for weight in mix.weights), f"{mix.gamma:.3f}") for mix in mixes],
-        header=("Mix", *layer_names(mixes), "Gamma"),
-        divider=True,
-        aligns=("l", *("r" for _ in layer_names(mixes)), "r"),
-    )
+    names = layer_names(mixes)
+    rows = []
+    for mix in mixes:
+        weights = [f"{weight:.3f}" for weight in mix.weights]
+        rows.append((mix.name, *weights, *[""] * (len(names) - len(weights)), f"{mix.gamma:.3f}"))
+    msg.table(rows, header=("Mix", *names, "Gamma"), divider=True, aligns=("l", *"r" * len(names), "r"))
     if output is not None:
         msg.good(f"Drawn in {output}")

@@ -27,13 +27,18 @@ def trials_cli(
 
         python -m spacy elmo trials configs/ner.cfg out/elmo --test test.spacy --paths.train train.spacy --paths.dev dev.spacy
 
-    Models and scores are in out/elmo/SHARE/SEED. A command that was stopped goes on when it is repeated: trials that are done
-    are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
+    Models and scores are in out/elmo/SHARE/SEED. A command that was stopped goes on when it is repeated, without --overwrite:
+    trials that are done are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
     """
+    from ..comparison.locks import lock
     from ..comparison.places import METRICS, parse_shares
     from ..comparison.scores import main_scores
     from ..comparison.trials import TrialError, Trials
+    from ..models import find_weights
 
+    advice = "Trials that are done are kept: repeat the command to go on."
+    if overwrite:
+        advice = "Repeat the command without --overwrite to go on: trials that are done are kept."
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
     try:
@@ -44,6 +49,7 @@ def trials_cli(
                 test=test,
                 seeds=range(n_seeds),
                 shares=parse_shares(shares),
+                find_weights=find_weights,
                 overrides=overrides,
                 code_path=code_path,
                 gold_preproc=gold_preproc,
@@ -54,21 +60,19 @@ def trials_cli(
             setup_gpu(use_gpu, silent=True)
             n_done = len(trials.places) - len(trials.todo)
             msg.info(f"{len(trials.places)} trials" + (f", {n_done} of them done already: skipped" if n_done else ""))
-            progress = tqdm(trials.todo, unit=" trials", disable=None)
-            for place in progress:
-                metrics = trials.run(place)
-                scores = ", ".join(f"{name} {100 * metrics['scores'][name]:.2f}" for name in main_scores(metrics))
-                progress.clear()
-                msg.good(
-                    f"{place}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"
-                )
+            with lock(output):
+                progress = tqdm(trials.todo, unit=" trials", disable=None)
+                for place in progress:
+                    metrics = trials.run(place)
+                    scores = ", ".join(f"{name} {100 * metrics['scores'][name]:.2f}" for name in main_scores(metrics))
+                    progress.clear()
+                    msg.good(
+                        f"{place}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"
+                    )
     except ValueError as error:
         msg.fail("Could not run the trials", str(error), exits=1)
     except (OSError, TrialError) as error:
-        msg.fail("Could not run the trials", f"{error} {_ADVICE}", exits=1)
+        msg.fail("Could not run the trials", f"{error} {advice}", exits=1)
     except KeyboardInterrupt:
-        msg.warn("Stopped", _ADVICE, exits=130)
+        msg.warn("Stopped", advice, exits=130)
     msg.good(f"All trials are in {output}", f"The numbers of each are in SHARE/SEED/{METRICS}")
-
-
-_ADVICE = "Trials that are done are kept: repeat the command to go on."

@@ -54,10 +54,23 @@ def write_comparison(page: Section, output: Path) -> None:
     """
     files = {MARKDOWN: to_markdown(page), HTML: to_html(page), CONTENT: to_json(page)}
     files |= {f"{figure.name}.svg": figure.svg for figure in figures_of(page)}
-    old = {path.name for path in output.glob("*.svg")} if (output / CONTENT).exists() else set()
-    with write_directory(output, files={*files, *old}) as draft:
+    with write_directory(output, files={*files, *_old_figures(output)}) as draft:
         for name, text in files.items():
             (draft / name).write_text(text, encoding="utf8")
+
+
+def _old_figures(output: Path) -> set[str]:
+    """Find the files of the figures that an old comparison names. Other pictures are somebody else's."""
+    try:
+        return set(_figure_files(json.loads((output / CONTENT).read_text(encoding="utf8"))))
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _figure_files(section: dict[str, Any]) -> Iterator[str]:
+    yield from (f"{block['name']}.svg" for block in section["blocks"] if block["type"] == Figure.__name__)
+    for part in section["sections"]:
+        yield from _figure_files(part)
 
 
 # What is compared
@@ -115,11 +128,38 @@ def find_caveats(runs: Sequence[Run]) -> list[str]:
                 caveats.append(
                     f"‘{run.name}’ was {reason} ‘{first.name}’, so that a difference may come from the data."
                 )
+        if settings := _different_settings(run, first):
+            caveats.append(
+                f"‘{run.name}’ was trained with other settings than ‘{first.name}’, so that a difference may come from those: "
+                f"{', '.join(settings)}."
+            )
     counts = {run.name: len(run.at(shares[-1])) for run in runs}
     if 1 in counts.values():
         names = " and ".join(f"‘{name}’" for name, count in counts.items() if count == 1)
         caveats.append(f"There is one seed of {names}: how much it varies is not known, and no deviation is given.")
     return caveats
+
+
+def _different_settings(*runs: Run) -> list[str]:
+    """List the settings of training, and others that were replaced on the command line, in which two runs differ."""
+    configs = [run.config for run in runs]
+    is_known = all("training" in config for config in configs)  # earlier versions did not write it down
+    ours, theirs = (
+        {
+            **(_flatten(config["training"], "training.") if is_known else {}),
+            **{name: value for name, value in config["overrides"].items() if not name.startswith("paths.")},
+        }
+        for config in configs
+    )
+    names = (ours.keys() | theirs.keys()) - {"training.seed"}
+    return sorted(name for name in names if ours.get(name) != theirs.get(name))
+
+
+def _flatten(section: dict[str, Any], prefix: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in section.items():
+        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
 
 
 def _introduction(runs: Sequence[Run], keys: Sequence[str], shares: Sequence[float]) -> Section:
@@ -222,8 +262,7 @@ def _labels(runs: Sequence[Run], key: str, share: float) -> list[Block]:
         [label, *map(cell, group), *(_difference(sample, group[0]) for sample in group[1:])]
         for label, group in groups.items()
     ]
-    differences = ["Difference"] if len(runs) == 2 else [f"{run.name}, difference" for run in runs[1:]]
-    header = ["Label", *(run.name for run in runs), *differences]
+    header = ["Label", *(run.name for run in runs), *_difference_names(runs)]
     caption = f"F of each label: mean ± standard deviation, and the difference of means to {runs[0].name}"
     plot = DotPlot(
         "F of each label",
@@ -258,8 +297,7 @@ def _efficiency(runs: Sequence[Run], key: str, shares: Sequence[float]) -> list[
                 counts,
             ]
         )
-    differences = ["Difference"] if len(runs) == 2 else [f"{run.name}, difference" for run in runs[1:]]
-    header = ["Training data", *(run.name for run in runs), *differences, "Seeds"]
+    header = ["Training data", *(run.name for run in runs), *_difference_names(runs), "Seeds"]
     chart = Chart(_title(key), "per cent of the training data", lines, x_ticks=shares)
     alt = "; ".join(
         f"{line.name}: " + ", ".join(f"{mean:.1f} with {share:g}%" for share, mean in line.points) for line in lines
@@ -372,6 +410,10 @@ def cell(sample: Sample) -> str:
 def signed(difference: float) -> str:
     """RETURNS (str): A difference in a table."""
     return f"{difference:+.2f}".replace("-", "−")
+
+
+def _difference_names(runs: Sequence[Run]) -> list[str]:
+    return ["Difference"] if len(runs) == 2 else [f"{run.name}, difference" for run in runs[1:]]
 
 
 def _difference(sample: Sample, first: Sample) -> str:

@@ -47,7 +47,7 @@ def parse_shares(text: str) -> list[float]:
     RETURNS (list[float]): The shares, in per cent, from small to large.
     """
     try:
-        shares = {float(part) for part in text.split(",")}
+        shares = {float(f"{float(part):g}") for part in text.split(",")}  # as their directories are named
     except ValueError:
         shares = set()
     if not shares or not all(0.0001 <= share <= ALL for share in shares):

@@ -13,29 +13,31 @@ from ..atomic import naming
 SUFFIX = ".spacy"
 
 
+def count_docs(path: Path) -> int:
+    """Count docs, without those that have no tokens: spaCy does not train on them.
+
+    path (Path): A .spacy file, or a directory of them.
+    RETURNS (int): How many there are.
+    """
+    return sum(len(_read_file(file)) for file in _find_files(path))
+
+
 def read_docs(path: Path) -> DocBin:
-    """Read docs, without those that have no tokens: spaCy does not train on them.
+    """Read docs that can be in one file, without those that have no tokens.
 
     path (Path): A .spacy file, or a directory of them.
     RETURNS (DocBin): The docs.
     """
-    if not path.exists():
-        raise ValueError(f"There are no docs at {path}: no such file or directory.")
-    if not (any(path.rglob(f"*{SUFFIX}")) if path.is_dir() else path.name.endswith(SUFFIX)):
-        raise ValueError(f"There are no docs at {path}: expected a {SUFFIX} file, or a directory of them.")
-    files = walk_corpus(path, SUFFIX)
-    docs = _read_file(files[0])
-    for file in files[1:]:
+    first, *others = _find_files(path)
+    docs = _read_file(first)
+    for file in others:
         more = _read_file(file)
         if more.attrs != docs.attrs:
             raise ValueError(
-                f"{file} stores other attributes of its tokens than {files[0]}: a share of both cannot be in one file. "
+                f"{file} stores other attributes of its tokens than {first}: a share of both cannot be in one file. "
                 f"Write them with the same attrs, or into one DocBin."
             )
         docs.merge(more)
-    keep(docs, [i for i, tokens in enumerate(docs.tokens) if len(tokens)])
-    if not len(docs):
-        raise ValueError(f"There are no docs at {path}: it is empty.")
     return docs
 
 
@@ -84,10 +86,20 @@ def write_share(source: Path, share: float, target: Path) -> int:
     return len(docs)
 
 
+def _find_files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise ValueError(f"There are no docs at {path}: no such file or directory.")
+    if not (any(path.rglob(f"*{SUFFIX}")) if path.is_dir() else path.name.endswith(SUFFIX)):
+        raise ValueError(f"There are no docs at {path}: expected a {SUFFIX} file, or a directory of them.")
+    return list(walk_corpus(path, SUFFIX))
+
+
 def _read_file(path: Path) -> DocBin:
     try:
-        return DocBin(store_user_data=True).from_disk(path)
+        docs = DocBin(store_user_data=True).from_disk(path)
     except (ValueError, KeyError, TypeError, EOFError) as error:
         raise ValueError(
             f"{path} is not a file of docs: {error}. Write one with DocBin, or convert one with `spacy convert`."
         ) from error
+    keep(docs, [i for i, tokens in enumerate(docs.tokens) if len(tokens)])
+    return docs

@@ -1,11 +1,12 @@
 """Train one config several times: with every seed, on every share of the training data."""
 
+import gc
 import json
 import shutil
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from .checksums import checksum
 from .labels import give_labels, write_labels
 from .places import ALL, METRICS, Place, find_places
 from .scoring import LabelScorer
-from .subsets import read_docs, write_share
+from .subsets import count_docs, write_share
 
 LOG, SHARE_OF_DOCS, LABELS = "training.log", "train.spacy", "labels"
 SEED = "system.seed"
@@ -51,6 +52,7 @@ class Trials:
     output (Path): The directory for all trials.
     test (Path): What they are scored on: a .spacy file, or a directory of them.
     seeds (Sequence[int]), shares (Sequence[float]): The trials: each with each.
+    find_weights (Callable): From the `weights` of an ELMo in the config, which may be null, to their directory.
     overrides (dict[str, Any]): Values of the config that are replaced.
     code_path (Path | None): The file with functions that the config names. It must have been imported.
     gold_preproc (bool): Whether the test data's own tokens and sentences are given to the pipeline.
@@ -64,37 +66,15 @@ class Trials:
     test: Path
     seeds: Sequence[int]
     shares: Sequence[float]
+    find_weights: Callable[[str | None], Path]
     overrides: dict[str, Any] = field(default_factory=dict)
     code_path: Path | None = None
     gold_preproc: bool = False
     drop_models: bool = False
     overwrite: bool = False
     use_gpu: int = -1
-
-    def __post_init__(self) -> None:
-        """Check all that can be checked before the first hour of training."""
-        if self.output.exists() and not self.output.is_dir():
-            raise ValueError(f"{self.output} is a file; a directory is to be written there. Choose another place.")
-        if {SEED, "training.seed"} & self.overrides.keys():
-            raise ValueError("The seeds are those of --seeds: leave --system.seed and --training.seed out.")
-        self.config = load_config(self.config_path, overrides=self.overrides, interpolate=False)
-        paths = self.config.interpolate().get("paths", {})
-        if not paths.get("train"):
-            raise ValueError(
-                f"{self.config_path} has no {TRAIN}, the training data. Set it there, or with --{TRAIN} train.spacy."
-            )
-        self.train = Path(paths["train"])
-        self.n_docs = len(read_docs(self.train))
-        self.n_test_docs = len(read_docs(self.test))
-        self._check_that_shares_are_read()
-        self.data = {"test": checksum(self.test)}
-        for name, value in paths.items():
-            if isinstance(value, str) and value and Path(value).exists():
-                self.data[f"paths.{name}"] = checksum(Path(value))
-        self.done = [] if self.overwrite else list(self._find_done())
-        self.todo = [place for place in self.places if place not in self.done]
-        self._is_cleared = not self.overwrite
-        self._n_docs: dict[float, int] = {}  # of the shares that were written
+    _is_cleared: bool = field(default=False, init=False)
+    _n_docs_of_share: dict[float, int] = field(default_factory=dict, init=False)  # of the shares that were written
 
     @property
     def places(self) -> list[Place]:
@@ -102,14 +82,61 @@ class Trials:
         return [Place(share, seed) for seed in self.seeds for share in self.shares]
 
     @cached_property
+    def todo(self) -> list[Place]:
+        """RETURNS (list[Place]): Those that are not done yet. Before they are named, all is checked that can be checked before
+        the first hour of training."""
+        if self.output.exists() and not self.output.is_dir():
+            raise ValueError(f"{self.output} is a file; a directory is to be written there. Choose another place.")
+        if {SEED, "training.seed"} & self.overrides.keys():
+            raise ValueError("The seeds are those of --seeds: leave --system.seed and --training.seed out.")
+        for path, n_docs in ((self.train, self.n_docs), (self.test, self.n_test_docs)):
+            if not n_docs:
+                raise ValueError(f"There are no docs at {path}: it is empty.")
+        self._check_that_shares_are_read()
+        done = [] if self.overwrite else list(self._find_done())
+        return [place for place in self.places if place not in done]
+
+    @cached_property
+    def config(self) -> Config:
+        """RETURNS (Config): The config with its overrides. What refers to other values still does."""
+        return load_config(self.config_path, overrides=self.overrides, interpolate=False)
+
+    @cached_property
+    def train(self) -> Path:
+        """RETURNS (Path): The training data."""
+        path = self.config.interpolate().get("paths", {}).get("train")
+        if not path:
+            raise ValueError(
+                f"{self.config_path} has no {TRAIN}, the training data. Set it there, or with --{TRAIN} train.spacy."
+            )
+        return Path(path)
+
+    @cached_property
+    def n_docs(self) -> int:
+        """RETURNS (int): How many docs the training data have."""
+        return count_docs(self.train)
+
+    @cached_property
+    def n_test_docs(self) -> int:
+        """RETURNS (int): How many docs the test data have."""
+        return count_docs(self.test)
+
+    @cached_property
     def identity(self) -> dict[str, str]:
         """RETURNS (dict[str, str]): What makes trials the same. Where the data are does not matter; what is in them does."""
-        config = self._with_seed(0)
-        for name in config["paths"]:
-            if f"paths.{name}" in self.data:
+        config, values = self._with_seed(0), self.config.interpolate()
+        paths = {"test": self.test}
+        for name, value in values["paths"].items():
+            if isinstance(value, str) and value and Path(value).exists():
+                paths[f"paths.{name}"] = Path(value)
                 config["paths"][name] = "below"
+        for name, weights in _find_elmo(values):
+            directory = self.find_weights(weights)
+            if directory.exists() and directory not in paths.values():
+                paths[name] = directory
+        data = {name: checksum(path) for name, path in paths.items()}
         code = checksum(self.code_path) if self.code_path else ""
-        return {"config": config.to_str(), "code": code, "gold_preproc": str(self.gold_preproc), **self.data}
+        return {"config": config.to_str(), "code": code, "gold_preproc": str(self.gold_preproc), **data}
 
     def run(self, place: Place) -> dict[str, Any]:
         """Train and score one.
@@ -117,7 +144,8 @@ class Trials:
         place (Place): Which one.
         RETURNS (dict[str, Any]): What was written to its metrics.json.
         """
-        directory = place.below(self.output)
+        gc.collect()  # an ELMo and its listeners are a cycle: those of the trial before are still in memory
+        directory, identity = place.below(self.output), self.identity
         with _explaining(place):
             config, n_docs = self._prepare(place)
             nlp = init_nlp(config, use_gpu=self.use_gpu)
@@ -131,23 +159,24 @@ class Trials:
             seconds = time.perf_counter() - start
             best = load_model(directory / DIR_MODEL_BEST)
             scores = self._score(best)
+            metrics = {
+                "share": place.share,
+                "seed": place.seed,
+                "n_docs": n_docs,
+                "training_seconds": seconds,
+                "words_per_second": scores["speed"],
+                "scores": scores,
+                "mixes": [asdict(mix) for mix in learned_mixes(best)],
+                "score_weights": nlp.config["training"]["score_weights"],
+                "config": self._describe(nlp),
+                "identity": identity,
+            }
+            text = json.dumps(metrics, indent=2, default=float)  # a scorer may count in NumPy's integers
         shutil.rmtree(directory / DIR_MODEL_LAST)
         if self.drop_models and place.share < ALL:
             shutil.rmtree(directory / DIR_MODEL_BEST)
-        metrics = {
-            "share": place.share,
-            "seed": place.seed,
-            "n_docs": n_docs,
-            "training_seconds": seconds,
-            "words_per_second": scores["speed"],
-            "scores": scores,
-            "mixes": [asdict(mix) for mix in learned_mixes(best)],
-            "score_weights": nlp.config["training"]["score_weights"],
-            "config": self._describe(nlp),
-            "identity": self.identity,
-        }
         # Last, and in one piece: a trial that has it is done.
-        write_file(directory / METRICS, json.dumps(metrics, indent=2) + "\n")
+        write_file(directory / METRICS, text + "\n")
         return metrics
 
     def _describe(self, nlp: Language) -> dict[str, Any]:
@@ -162,6 +191,7 @@ class Trials:
             "n_train_docs": self.n_docs,
             "test": str(self.test),
             "n_test_docs": self.n_test_docs,
+            "training": nlp.config.interpolate()["training"],
         }
 
     def _prepare(self, place: Place) -> tuple[Config, int]:
@@ -169,12 +199,12 @@ class Trials:
         config = self._with_seed(place.seed)
         if place.share >= ALL:
             return config, self.n_docs
-        give_labels(config, self._labels)
         docs = place.below(self.output).with_name(SHARE_OF_DOCS)
-        if place.share not in self._n_docs:
-            self._n_docs[place.share] = write_share(self.train, place.share, docs)
+        if place.share not in self._n_docs_of_share:
+            self._n_docs_of_share[place.share] = write_share(self.train, place.share, docs)
         config["paths"]["train"] = str(docs)
-        return config, self._n_docs[place.share]
+        give_labels(config, self._labels)
+        return config, self._n_docs_of_share[place.share]
 
     def _with_seed(self, seed: int) -> Config:
         config = self.config.copy()
@@ -208,20 +238,26 @@ class Trials:
         for place in find_places(self.output):
             path = place.below(self.output) / METRICS
             try:
-                identity = json.loads(path.read_text(encoding="utf8"))["identity"]
-            except (OSError, ValueError, KeyError, TypeError):
+                metrics = json.loads(path.read_text(encoding="utf8"))
+            except (OSError, ValueError):
                 continue  # half done
-            different = [name for name, value in self.identity.items() if identity.get(name) != value]
-            if different:
+            identity = metrics.get("identity") if isinstance(metrics, dict) else None
+            if not isinstance(identity, dict):
                 raise ValueError(
-                    f"There are trials in {self.output} that differ in {DIFFERENCES.get(different[0], different[0])}, such as "
-                    f"{path.parent}. Replace them all (--overwrite), or choose another place."
+                    f"{path} is not the metrics of a trial: it has no identity. Move it away, or choose another place."
                 )
+            for name, value in self.identity.items():
+                if identity.get(name) != value:
+                    how = "differ in" if name in identity else "are of an earlier version, which took no note of"
+                    raise ValueError(
+                        f"There are trials in {self.output} that {how} {DIFFERENCES.get(name, f'the files of {name}')}, such as "
+                        f"{path.parent}. Replace them all (--overwrite), or choose another place."
+                    )
             yield place
 
     def _clear(self) -> None:
         """Remove the old trials, all of them, now that nothing is in the way of the new ones."""
-        if self._is_cleared:
+        if self._is_cleared or not self.overwrite:
             return
         for place in find_places(self.output):
             _remove(place.below(self.output))
@@ -234,6 +270,20 @@ def _remove(directory: Path) -> None:
         (directory / name).unlink(missing_ok=True)
     for name in (DIR_MODEL_BEST, DIR_MODEL_LAST):
         shutil.rmtree(directory / name, ignore_errors=True)
+    for empty in (directory, directory.parent):
+        with suppress(OSError):  # it is not empty
+            empty.rmdir()
+
+
+def _find_elmo(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
+    """Find the `weights` of every ELMo in a config: the name of the setting, and its value."""
+    is_component = section.get("factory") == "elmo" and section.get("model") is None
+    weights = section.get("weights")
+    if (is_component or section.get("@architectures") == "spacy_elmo.Elmo.v1") and isinstance(weights, str | None):
+        yield f"{prefix}weights", weights
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _find_elmo(value, f"{prefix}{name}.")
 
 
 @contextmanager

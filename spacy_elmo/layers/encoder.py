@@ -109,10 +109,9 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
     RETURNS (BiLM): The biLM.
     """
     shim, settings = model.shims[0], model.attrs["settings"]
-    path = find_weights(settings.weights)
-    if shim._model is None or (reread and not settings.frozen and path.is_dir()):
+    if shim._model is None or (reread and not settings.frozen and find_weights(settings.weights).is_dir()):
         with torch.inference_mode(False):  # the weights outlive whatever mode this call was made in
-            bilm = weights_io.load_weights(path, get_torch_default_device())
+            bilm = weights_io.load_weights(find_weights(settings.weights), get_torch_default_device())
         shim._model = bilm.requires_grad_(not settings.frozen)
     return cast(BiLM, shim._model)
 
