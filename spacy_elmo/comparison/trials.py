@@ -251,7 +251,7 @@ class Trials:
                     how = "differ in" if name in identity else "are of an earlier version, which took no note of"
                     raise ValueError(
                         f"There are trials in {self.output} that {how} {DIFFERENCES.get(name, f'the files of {name}')}, such as "
-                        f"{path.parent}. Replace them all (--overwrite), or choose another place."
+                        f"{path.parent}. Replace them all (--overwrite, or delete {self.output}), or choose another place."
                     )
             yield place
 
