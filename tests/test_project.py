@@ -27,6 +27,8 @@ from torch.nn import Parameter
 
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.weights import load_weights
+from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.settings import read_config, read_settings
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +97,8 @@ def test_sizes_are_those_that_were_published(name: str) -> None:
 
 
 TASKS = [path for path in CONFIGS if "nlp" in CONFIGS[path]]
+FINETUNE = ROOT / "configs" / "ner_finetune.cfg"
+WITH_TWIN = [path for path in TASKS if path != FINETUNE]
 
 
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: path.name)
@@ -105,7 +109,7 @@ def test_task_configs_are_complete(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in TASKS if "elmo" in CONFIGS[path]["components"]], ids=lambda p: p.name
+    "path", [path for path in WITH_TWIN if "elmo" in CONFIGS[path]["components"]], ids=lambda p: p.name
 )
 def test_task_configs_differ_from_their_twins_only_in_elmo(path: Path) -> None:
     config = CONFIGS[path].copy()
@@ -125,7 +129,7 @@ def test_task_configs_differ_from_their_twins_only_in_elmo(path: Path) -> None:
 
 
 def test_every_twin_has_a_config() -> None:
-    names = {path.stem for path in TASKS}
+    names = {path.stem for path in WITH_TWIN}
     assert {f"{name}_baseline" for name in names if not name.endswith("_baseline")} == {
         name for name in names if name.endswith("_baseline")
     }
@@ -163,6 +167,20 @@ def test_task_configs_train(path: Path, docs: Path, tmp_path: Path) -> None:
     scores = srsly.read_json(tmp_path / "model-last" / "meta.json")["performance"]
     (main,) = (name for name, weight in CONFIGS[path]["training"]["score_weights"].items() if weight == 1.0)
     assert main in scores
+
+
+def test_finetuning_moves_the_bilm(docs: Path, tmp_path: Path) -> None:
+    frozen = CONFIGS[FINETUNE].copy()
+    frozen["components"]["elmo"]["frozen"] = True
+    assert frozen == CONFIGS[ROOT / "configs" / "ner.cfg"]
+    overrides = {"paths.train": str(docs), "paths.dev": str(docs), "training.max_steps": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        train(FINETUNE, tmp_path, overrides=overrides)
+    moved = spacy.load(tmp_path / "model-last").get_pipe("elmo").load().state_dict()
+    for name, before in load_weights(find_weights(None)).state_dict().items():
+        assert not before.equal(moved[name]), name
+        assert (before - moved[name]).abs().max() < 1e-3  # three steps at a tenth of 0.001
 
 
 @pytest.mark.slow
