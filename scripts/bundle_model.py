@@ -11,15 +11,17 @@ from spacy_elmo.pretraining.model_files import language_of, load_language_model,
 CARD = "README.md"
 
 
-def bundle_model(source: Path, output: Path) -> None:
+def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     """Write a language model in half precision.
 
     source (Path): The language model, such as model-best of a run.
     output (Path): The directory to write. One that has a model is replaced, but not its card: that is written by hand.
+    lang (str | None): The language whose tokenizer made the text that it learned from. Only a model of text that was tokenized
+        beforehand does not know it.
     """
     try:
         model, vocabulary = load_language_model(source)
-        lang = language_of(source)
+        lang = lang or language_of(source)
         save_language_model(model, vocabulary, output, lang=lang, dtype=torch.float16, kept=frozenset({CARD}))
     except (OSError, ValueError) as error:
         msg.fail(f"Could not bundle {source}", str(error), exits=1)
