@@ -146,6 +146,8 @@ def test_checksums_are_of_what_is_in_files(tmp_path: Path) -> None:
     assert checksum(tmp_path / "a") == checksum(tmp_path / "b")
     assert checksum(tmp_path / "a" / "one") == checksum(tmp_path / "b" / "one")
     assert checksum(tmp_path / "a" / "one") != checksum(tmp_path / "a" / "two")
+    (tmp_path / "b" / "README.md").write_text("another card", encoding="utf8")
+    assert checksum(tmp_path / "a") == checksum(tmp_path / "b")
     (tmp_path / "b" / "two").write_text("3", encoding="utf8")
     assert checksum(tmp_path / "a") != checksum(tmp_path / "b")
     (tmp_path / "b" / "two").write_text("2", encoding="utf8")
