@@ -236,11 +236,19 @@ def test_packaged_pipeline_predicts_the_same(docs: Path, tmp_path: Path) -> None
     assert_allclose(tensor, doc.tensor, atol=1e-5)
 
 
-def test_files_that_the_readme_names_exist() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+def test_links_of_the_docs_lead_somewhere() -> None:
+    cards = (ROOT / "spacy_elmo" / "models").glob("*/README.md")
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *cards]:
         for part in page.read_text(encoding="utf8").split("](")[1:]:
-            target = part.split(")")[0].replace("\n", "")
-            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+            link = part.split(")")[0].replace("\n", "")
+            if link.startswith("http"):
+                continue
+            target, _, anchor = link.partition("#")
+            assert (page.parent / target).exists(), f"{page.name}: {link}"
+            if anchor:
+                lines = (page.parent / target).read_text(encoding="utf8").splitlines()
+                headings = [line.lstrip("# ").lower().replace(" ", "-") for line in lines if line.startswith("#")]
+                assert anchor in headings, f"{page.name}: {link}"
 
 
 def test_settings_in_the_docs_are_those_of_the_factory() -> None:
