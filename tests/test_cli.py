@@ -11,16 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-import spacy_elmo.cli  # noqa: F401  spaCy does this through the entry point
 from spacy_elmo.bilm.weights import load_weights, save_weights
 
+from .command_line import run
 from .helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
-
-
-def run(*arguments: str | Path, fails: bool = False) -> str:
-    result = CliRunner().invoke(app, ["elmo", *map(str, arguments)])
-    assert result.exit_code == (1 if fails else 0), result.output
-    return " ".join(result.output.split())  # whatever the width of the terminal
 
 
 def test_help_names_the_commands() -> None:
@@ -69,14 +63,14 @@ def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "notes" / "important.txt").write_text("keep me", encoding="utf8")
     save_weights(random_bilm(), tmp_path / "weights")
     out = tmp_path / "out"
-    assert "are not JSON" in run("convert", tmp_path / "options.json", tmp_path / "w.hdf5", out, fails=True)
-    assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, fails=True)
-    assert "no weights directory" in run("convert", tmp_path / "nothing", out, fails=True)
-    assert "two or three paths" in run("convert", tmp_path / "weights", fails=True)
-    assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", fails=True)
+    assert "are not JSON" in run("convert", tmp_path / "options.json", tmp_path / "w.hdf5", out, code=1)
+    assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, code=1)
+    assert "no weights directory" in run("convert", tmp_path / "nothing", out, code=1)
+    assert "two or three paths" in run("convert", tmp_path / "weights", code=1)
+    assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", code=1)
     assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
-    message = run("convert", tmp_path / "weights", out, "--warm-up", tmp_path / "empty.txt", fails=True)
+    message = run("convert", tmp_path / "weights", out, "--warm-up", tmp_path / "empty.txt", code=1)
     assert "no sentence in the text" in message
     assert not out.exists()
 
@@ -95,8 +89,8 @@ def test_demo_tells_senses_apart(tmp_path: Path) -> None:
     assert "(river)" in run("demo", "--word", "bank")
     save_weights(random_bilm(), tmp_path / "weights")
     assert run("demo", "--weights", tmp_path / "weights") != output
-    assert "no weights directory" in run("demo", "--weights", tmp_path / "nothing", fails=True)
-    assert "play, bank, spring, bat, match" in run("demo", "--word", "table", fails=True)
+    assert "no weights directory" in run("demo", "--weights", tmp_path / "nothing", code=1)
+    assert "play, bank, spring, bat, match" in run("demo", "--word", "table", code=1)
 
 
 def test_neighbours(tmp_path: Path) -> None:
@@ -125,13 +119,13 @@ def test_neighbours(tmp_path: Path) -> None:
 )
 def test_neighbours_say_what_is_wrong(tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "text.txt").write_text("They play chess .\n", encoding="utf8")
-    assert message in run("neighbours", tmp_path / "text.txt", *arguments, fails=True)
+    assert message in run("neighbours", tmp_path / "text.txt", *arguments, code=1)
 
 
 def test_neighbours_in_nothing(tmp_path: Path) -> None:
-    assert "nothing.txt" in run("neighbours", tmp_path / "nothing.txt", "We [play].", fails=True)
+    assert "nothing.txt" in run("neighbours", tmp_path / "nothing.txt", "We [play].", code=1)
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
-    assert "no sentence to look at" in run("neighbours", tmp_path / "empty.txt", "We [play].", fails=True)
+    assert "no sentence to look at" in run("neighbours", tmp_path / "empty.txt", "We [play].", code=1)
 
 
 @pytest.mark.parametrize("command", [["convert"], []])
@@ -149,5 +143,5 @@ def test_vocabulary_and_report_of_a_corpus(tmp_path: Path) -> None:
     assert "1 sentences, 6 tokens" in output
     assert "1 words are cut, 16.667% of the tokens" in output
     assert "'wrote'" in output
-    assert "no corpus at" in run("init-vocab", tmp_path / "no.txt", tmp_path / "v.txt", fails=True)
-    assert "no corpus at" in run("debug-data", tmp_path / "no.txt", fails=True)
+    assert "no corpus at" in run("init-vocab", tmp_path / "no.txt", tmp_path / "v.txt", code=1)
+    assert "no corpus at" in run("debug-data", tmp_path / "no.txt", code=1)

@@ -29,7 +29,8 @@ def compare_cli(
     Writes a page with what each run scores, how far its seeds are apart, label by label, with less training data if several
     shares were run, and what it costs.
     """
-    from ..comparison.compare import HTML, compare_runs, find_caveats, write_comparison
+    from ..comparison.comparability import find_caveats
+    from ..comparison.compare import HTML, compare_runs, write_comparison
     from ..comparison.runs import read_runs
     from ..page import Paragraph
 
