@@ -5,7 +5,8 @@
 Texts have one tokenized sentence a line, such as the sentences.txt that pretraining keeps, and may be gzipped; VOCAB.txt is the
 biLM's, so that both predict the same words: those of a sentence and its end, with all that are not in the vocabulary as one.
 The trigram model is an interpolated one with modified Kneser-Ney discounts (Chen and Goodman 1999), from the text as it stands
-and from each sentence reversed: the two directions of a biLM.
+and from each sentence reversed: the two directions of a biLM. Bigrams at the begin of a sentence count once, as all others do after
+one word; other implementations take how often they occur.
 """
 
 import argparse

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from spacy_elmo.cli.demo import Use, read_uses
+from spacy_elmo.cli.demo import Use, count_same_sense, read_uses
 
 Vector = Any  # a NumPy array
 Mix = Callable[[Vector], Vector]  # layers_LW to a vector
@@ -32,9 +32,10 @@ def main() -> None:
     print(f"|---|---|{'---|' * len(words)}")
     for name, mix in make_mixes(n_layers(uses)).items():
         vectors = [unit(mix(use.token.doc._.elmo_layers[:, use.token.i])) for use in uses]
-        right = sum(uses[closest(i, uses, vectors)].sense == use.sense for i, use in enumerate(uses))
-        cells = " | ".join(describe(word, uses, vectors) for word in words)
-        print(f"| {name} | {right} of {len(uses)} | {cells} |")
+        cells = [describe(word, uses, vectors) for word in words]
+        # With vectors that are all the same, none is the closest.
+        right = "–" if set(cells) == {"1.00 / 1.00"} else f"{count_same_sense(uses, vectors)} of {len(uses)}"
+        print(f"| {name} | {right} | {' | '.join(cells)} |")
 
 
 def n_layers(uses: list[Use]) -> int:
@@ -59,11 +60,6 @@ def normalize(layers_LW: Vector) -> Vector:
 
 def unit(vector_W: Vector) -> Vector:
     return vector_W / numpy.linalg.norm(vector_W)
-
-
-def closest(i: int, uses: list[Use], vectors: list[Vector]) -> int:
-    rest = [j for j, use in enumerate(uses) if use.word == uses[i].word and j != i]
-    return max(rest, key=lambda j: float(vectors[i] @ vectors[j]))
 
 
 def describe(word: str, uses: list[Use], vectors: list[Vector]) -> str:

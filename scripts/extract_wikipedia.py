@@ -139,11 +139,15 @@ def read_pages(dump: Path) -> Iterator[Page]:
     """
     if not dump.is_file():
         raise ValueError(f"There is no file {dump}.")
+    try:
+        file = dump.open("rb")
+    except OSError as error:
+        raise ValueError(f"{dump} cannot be read: {error}.") from None
     namespaces = dict(NAMESPACES)
     root: Element | None = None
     n_pages, last = 0, ""
     with (
-        dump.open("rb") as file,
+        file,
         tqdm(total=dump.stat().st_size, unit="B", unit_scale=True, desc="Reading pages", disable=None) as bar,
     ):
         try:
@@ -185,9 +189,14 @@ def _make_page(element: Element, namespaces: dict[str, int]) -> Page:
     title = element.findtext("{*}title") or ""
     text = ([""] + [part.text or "" for part in element.iterfind("{*}revision/{*}text")])[-1]
     # Exports before 2011 have no <ns>.
-    key = element.findtext("{*}ns") or namespaces.get(title.lower().partition(":")[0], ARTICLE)
+    key = element.findtext("{*}ns") or _find_namespace(title, namespaces)
     is_redirect = element.find("{*}redirect") is not None or REDIRECT.match(text) is not None
     return Page(title, text, is_article=int(key) == ARTICLE and not is_redirect, namespaces=namespaces)
+
+
+def _find_namespace(title: str, namespaces: dict[str, int]) -> int:
+    name, colon, _ = title.lower().partition(":")
+    return namespaces.get(name.strip(), ARTICLE) if colon else ARTICLE
 
 
 # From wikitext to paragraphs
@@ -226,7 +235,7 @@ def _flatten_node(node: Node, namespaces: dict[str, int]) -> str:
         return "\n\n"
     if isinstance(node, Wikilink):
         title = _flatten(node.title, namespaces).strip()
-        if namespaces.get(title.lower().partition(":")[0].strip()) in (FILE, CATEGORY):
+        if _find_namespace(title, namespaces) in (FILE, CATEGORY):
             return ""
         return title.removeprefix(":") if node.text is None else _flatten(node.text, namespaces)
     if isinstance(node, ExternalLink):

@@ -40,6 +40,8 @@ def split_files(texts: list[Path], output: Path, *, every: int) -> Counter[str]:
     every (int): Of how many articles one is for dev and one for test.
     RETURNS (Counter[str]): How many articles each part has.
     """
+    if inside := [path for path in texts if path.resolve().parent == output.resolve()]:
+        raise ValueError(f"{inside[0]} is in {output}, which is to be replaced. Choose another directory.")
     counts: Counter[str] = Counter()
     most = 0
     with write_directory(output, files={f"{part}.txt" for part in PARTS}) as draft:

@@ -37,6 +37,8 @@ def find_neighbours(
     RETURNS (list[list[list[Neighbour]]]): For each layer and each use its neighbours, the closest first; of equally close
         ones, the first in the docs.
     """
+    if not uses:
+        return [[] for _ in layers]
     wanted = [numpy.stack([_unit_vectors(use.doc, layer)[use.i] for use in uses]) for layer in layers]
     found: list[list[list[Neighbour]]] = [[[] for _ in uses] for _ in layers]
     for doc in docs:
@@ -53,9 +55,22 @@ def find_neighbours(
 
 
 def _unit_vectors(doc: Doc, layer: int | None) -> numpy.typing.NDArray[numpy.floating]:
-    vectors_TW = numpy.asarray(doc.tensor if layer is None else doc._.elmo_layers[layer])
+    vectors_TW = _vectors(doc, layer)
     norms_T1 = numpy.linalg.norm(vectors_TW, axis=1, keepdims=True)
     return vectors_TW / numpy.where(norms_T1 == 0, 1, norms_T1)
+
+
+def _vectors(doc: Doc, layer: int | None) -> numpy.typing.NDArray[numpy.floating]:
+    if layer is None:
+        if len(doc.tensor) != len(doc):
+            raise ValueError(f"The doc {doc.text[:50]!r} has no vectors in Doc.tensor. Run `elmo` on it first.")
+        return numpy.asarray(doc.tensor)
+    layers_LTW = doc._.elmo_layers
+    if layers_LTW is None:
+        raise ValueError(f"The doc {doc.text[:50]!r} has no layers. Run `elmo` on it first, with keep_layers = true.")
+    if not 0 <= layer < len(layers_LTW):
+        raise ValueError(f"There is no layer {layer}: the layers are 0 to {len(layers_LTW) - 1}.")
+    return numpy.asarray(layers_LTW[layer])
 
 
 def read_use(nlp: Language, text: str) -> Token:

@@ -18,7 +18,7 @@ from .architectures import build_elmo_v1
 from .layers.elmo import ENCODER_NAME
 from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener, init_tok2vec_listener
 from .layers.mix import initialize_mix, mix_width
-from .similarity import set_similarity_hooks
+from .similarity import accept_unsaved_hooks, set_similarity_hooks
 
 if TYPE_CHECKING:
     from .bilm.model import BiLM
@@ -108,6 +108,7 @@ class Elmo(Tok2Vec):
         super().__init__(vocab, model, name)
         self.keep_layers = keep_layers
         self.encoder, self.mix = model.layers
+        accept_unsaved_hooks()
 
     def load(self) -> "BiLM":
         """Read the weights now, if that has not happened. Everything that needs them calls this by itself.
@@ -139,6 +140,7 @@ class Elmo(Tok2Vec):
         keep_layers = self.keep_layers or self.listeners
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
             doc.tensor = self._to_numpy(vectors_TW)
+            doc._vector = doc._vector_norm = None  # spaCy remembers the mean of the vectors that were there
             self._set_layers(doc, layers_LTW if keep_layers else None)
             set_similarity_hooks(doc)
 
@@ -222,14 +224,15 @@ class Elmo(Tok2Vec):
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
 
-        listener (Tok2VecListener): The listener. One whose upstream is "*" is connected only if its width fits: "*" may
-            mean another component, and is not worth reading weights for.
+        listener (Tok2VecListener): The listener. A stock one whose upstream is "*" is connected only if its width fits: "*"
+            may mean another component, and is not worth reading weights for.
         component_name (str): The component that it belongs to.
         """
-        if listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
+        is_ours = isinstance(listener, ElmoListener)
+        if not is_ours and listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
             return
         super().add_listener(listener, component_name)
-        if isinstance(listener, ElmoListener):
+        if is_ours:
             listener.link = Link(self)
         else:
             listener.replace_callbacks(

@@ -1,6 +1,5 @@
 """Similarity in context: spaCy's own takes the same word for the same vector."""
 
-from functools import cache
 from typing import Any
 
 import numpy
@@ -28,13 +27,11 @@ def set_similarity_hooks(doc: Doc) -> None:
     """
     for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
         hooks.setdefault("similarity", cosine)
-    _accept_unsaved_hooks()
 
 
-@cache
-def _accept_unsaved_hooks() -> None:
+def accept_unsaved_hooks() -> None:
     """Keep spaCy from warning, whenever a doc is serialized, of hooks that the user never set and that need no saving.
 
-    Only in processes that run the component: merely installed, this package changes nothing.
+    Only in processes that have the component: merely installed, this package changes nothing.
     """
     filter_warning("ignore", error_msg="[W109]")

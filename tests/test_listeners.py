@@ -23,7 +23,7 @@ from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.encoder import get_bilm
 from spacy_elmo.layers.listener import ElmoListener
 from spacy_elmo.pipeline import Elmo
-from spacy_elmo.similarity import _accept_unsaved_hooks
+from spacy_elmo.similarity import accept_unsaved_hooks
 
 from .helpers import random_bilm
 
@@ -429,7 +429,7 @@ def test_listener_asks_a_disabled_upstream(trained: Language) -> None:
 
 
 def test_several_processes(trained: Language) -> None:
-    _accept_unsaved_hooks.__wrapped__()  # pytest has thrown its filter away
+    accept_unsaved_hooks()  # pytest has thrown its filter away
     docs = list(trained.pipe([text for text, _ in TRAINING], n_process=2, batch_size=1))
     assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == LEARNED
 
@@ -482,6 +482,20 @@ def test_wildcard_listener_of_the_same_width(weights: str) -> None:
     update(nlp, 60)
     assert entities(nlp) == LEARNED
     assert nlp.get_pipe("elmo").listening_components == ["ner"]
+
+
+@pytest.mark.parametrize("layers", ["mix", "concat"])
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_wildcard_listener_of_our_own(weights: str, layers: str, is_loaded: bool) -> None:
+    nlp = make_nlp(weights, frozen=False)
+    if is_loaded:
+        nlp("Ada wrote it")
+    nlp.add_pipe("ner", config={"model": {**NER, "tok2vec": {**OWN, "upstream": "*", "layers": layers}}})
+    before = {name: tensor.clone() for name, tensor in nlp.get_pipe("elmo").load().state_dict().items()}
+    update(nlp, 3)
+    assert nlp.get_pipe("elmo").listening_components == ["ner"]
+    after = nlp.get_pipe("elmo").load().state_dict()
+    assert not any(numpy.array_equal(before[name].numpy(), after[name].numpy()) for name in before)
 
 
 def make_two_embedders(weights: str, order: list[str], upstream: str) -> Language:

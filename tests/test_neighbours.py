@@ -47,6 +47,22 @@ def test_neither_itself_nor_whitespace() -> None:
     assert [neighbour.token.i for neighbour in neighbours] == [2]
 
 
+def test_docs_without_vectors() -> None:
+    use, bare = make_doc("east", (1, 0))[0], Doc(Vocab(), words=["It", "is"])
+    for uses, docs in (([use], [bare]), ([bare[0]], [use.doc])):
+        with pytest.raises(ValueError, match=r"The doc 'It is ' has no vectors in Doc\.tensor"):
+            find_neighbours(uses, docs)
+        with pytest.raises(ValueError, match=r"The doc 'It is ' has no layers.*keep_layers = true"):
+            find_neighbours(uses, docs, layers=[0])
+    for layer in (2, -1):
+        with pytest.raises(ValueError, match=f"There is no layer {layer}: the layers are 0 to 1"):
+            find_neighbours([use], [use.doc], layers=[layer])
+
+
+def test_no_uses_have_no_neighbours() -> None:
+    assert find_neighbours([], [make_doc("east", (1, 0))], layers=[0, 1]) == [[], []]
+
+
 def test_uses_are_read_and_written() -> None:
     nlp = spacy.blank("en")
     use = read_use(nlp, "They don't [play] chess.")

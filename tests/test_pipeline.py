@@ -23,7 +23,6 @@ from spacy_elmo.bilm.embed import embed_sentences
 from spacy_elmo.bilm.warm_up import find_initial_state
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.encoder import get_bilm
-from spacy_elmo.similarity import _accept_unsaved_hooks
 
 from .helpers import random_bilm
 
@@ -85,6 +84,17 @@ def test_similarity_is_of_the_vectors_in_context(nlp: Language) -> None:
     assert doc.similarity(nlp("")) == 0.0
 
 
+def test_vector_of_a_doc_is_never_that_of_another_model(weights: str, tmp_path: Path) -> None:
+    save_weights(random_bilm(2), tmp_path / "other")
+    doc = make_nlp(weights)(TEXT)
+    old, old_norm = doc.vector, doc.vector_norm
+    make_nlp(str(tmp_path / "other")).get_pipe("elmo")(doc)
+    assert_allclose(doc.vector, doc.tensor.mean(axis=0), atol=1e-6)
+    assert doc.vector_norm == pytest.approx(float(numpy.linalg.norm(doc.vector)))
+    assert not numpy.allclose(doc.vector, old)
+    assert doc.vector_norm != pytest.approx(old_norm)
+
+
 def test_similarity_hooks_of_the_user_stay(nlp: Language) -> None:
     doc = nlp.make_doc(TEXT)
     doc.user_token_hooks["similarity"] = lambda one, other: 42.0
@@ -92,9 +102,10 @@ def test_similarity_hooks_of_the_user_stay(nlp: Language) -> None:
     assert doc[1].similarity(doc[3]) == 42.0
 
 
-def test_serialized_doc_keeps_its_vectors(nlp: Language) -> None:
-    doc = nlp(TEXT)
-    _accept_unsaved_hooks.__wrapped__()  # pytest has thrown its filter away
+def test_serialized_doc_keeps_its_vectors(weights: str) -> None:
+    nlp = make_nlp(weights)
+    with warnings.catch_warnings():  # what is set in here is forgotten
+        doc = nlp(TEXT)
     restored = Doc(nlp.vocab).from_bytes(doc.to_bytes())
     assert_array_equal(restored.tensor, doc.tensor)
     assert_array_equal(restored._.elmo_layers, doc._.elmo_layers)
@@ -301,11 +312,11 @@ def test_pickled_component(nlp: Language) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_several_processes(nlp: Language, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes(weights: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = make_nlp(weights)
     expected = nlp(TEXT)  # torch has run in this process: forked ones must not wait for its threads
     context = multiprocessing.get_context(method)
     monkeypatch.setattr("spacy.language.mp", context)
-    _accept_unsaved_hooks.__wrapped__()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks beside threads
         docs = list(nlp.pipe([TEXT, "", TEXT], n_process=2, batch_size=1))

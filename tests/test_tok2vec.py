@@ -14,14 +14,14 @@ from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import load_model_from_config, registry
-from thinc.api import Model, fix_random_seed
+from thinc.api import Config, Model, Optimizer, fix_random_seed
 
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.listener import ElmoListener
 
 from .helpers import random_bilm
 
-TASKS = (Path(__file__).parent.parent / "docs" / "tasks.md").read_text(encoding="utf8")
+ROOT = Path(__file__).parents[1]
 
 EMBED: dict[str, Any] = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "attrs": ["NORM"], "rows": [50]}
 EMBED |= {"include_static_vectors": False}
@@ -265,12 +265,10 @@ def test_no_upstream_before_it(weights: str, order: dict[str, str]) -> None:
         nlp.initialize(lambda: make_examples(nlp))
 
 
-@pytest.mark.parametrize("optimize", ["efficiency", "accuracy"])
-def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
-    (recipe,) = re.findall(r"## ELMo in a config that you have.*?```ini\n(.*?)```", TASKS, flags=re.DOTALL)
-    config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
-    config["paths"]["vectors"] = None
-    config["components"]["tok2vec"]["model"]["embed"]["include_static_vectors"] = False
+def change_config(config: Config, page: str, heading: str) -> Config:
+    """Make the changes to a config that a page of the documentation shows."""
+    text = (ROOT / page).read_text(encoding="utf8")
+    (recipe,) = re.findall(rf"## {heading}\n(?:(?!\n## ).)*?```ini\n(.*?)```", text, flags=re.DOTALL)
     changes = ConfigParser()
     changes.read_string(recipe)
     for name, section in changes.items():
@@ -278,9 +276,34 @@ def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
         for part in name.split(".") if section else []:
             block = block.setdefault(part, {})
         block.update({key: json.loads(value) for key, value in section.items()})
+    return config
+
+
+def start(config: Config) -> tuple[Language, list[Example], Optimizer]:
     nlp = load_model_from_config(config, auto_fill=True)
     examples = [Example.from_dict(nlp.make_doc("Ada wrote it"), {"entities": [(0, 3, "PERSON")]})]
-    optimizer = nlp.initialize(lambda: examples)
+    return nlp, examples, nlp.initialize(lambda: examples)
+
+
+@pytest.mark.parametrize("optimize", ["efficiency", "accuracy"])
+def test_the_least_that_a_config_needs(optimize: str) -> None:
+    config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
+    config["paths"]["vectors"] = None
+    config["components"]["ner"]["model"]["tok2vec"] = {}
+    nlp, examples, optimizer = start(change_config(config, "README.md", "Train on it"))
+    assert nlp.pipe_names == ["elmo", "ner"]
+    assert nlp.get_pipe("elmo").listening_components == ["ner"]
+    for _ in range(20):
+        nlp.update(examples, sgd=optimizer)
+    assert [(ent.text, ent.label_) for ent in nlp("Ada wrote it").ents] == [("Ada", "PERSON")]
+
+
+@pytest.mark.parametrize("optimize", ["efficiency", "accuracy"])
+def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
+    config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
+    config["paths"]["vectors"] = None
+    config["components"]["tok2vec"]["model"]["embed"]["include_static_vectors"] = False
+    nlp, examples, optimizer = start(change_config(config, "docs/tasks.md", "ELMo in a config that you have"))
     assert nlp.get_pipe("elmo").listening_components == ["tok2vec"]
     assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
     encode = nlp.get_pipe("tok2vec").model.get_ref("encode")

@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
@@ -63,6 +64,10 @@ def extract(dump: Path, **options: int) -> str:
         ("It's '''bold''' and it's ''italic'', isn't it, Bob?", "It's bold and it's italic, isn't it, Bob?"),
         ("A [[bridge]] of [[stone|cut stones]] over [[river]]s.", "A bridge of cut stones over rivers."),
         ("See [[:Category:Liquids]], [[Water#Ice|ice]] and more.", "See Category:Liquids, ice and more."),
+        (
+            "A computer stores an [[image]] and a [[File|file]] as numbers.",
+            "A computer stores an image and a file as numbers.",
+        ),
         ("A link with ''[[Emma (book)|'''Emma''']]'' in two styles.", "A link with Emma in two styles."),
         ("More about it is on [http://example.org ''this'' page] [http://a.org].", "More about it is on this page."),
         (
@@ -157,7 +162,9 @@ def test_names_of_namespaces_are_those_of_the_export(tmp_path: Path) -> None:
     names = '<namespace key="1">Diskussion</namespace><namespace key="6">Datei</namespace>'
     page = make_page("Brücke", f"[[Datei:A.jpg|A caption. It has two sentences.]]\n{PROSE}", ns="")
     talk = make_page("Diskussion:Brücke", OTHER, ns="")  # old exports do not say where a page is
-    assert extract(write_dump(tmp_path / "dump.xml", page, talk, version="0.3", names=names)) == f"{PROSE}\n"
+    article = make_page("Diskussion", OTHER, ns="")
+    dump = write_dump(tmp_path / "dump.xml", page, talk, article, version="0.3", names=names)
+    assert extract(dump) == f"{PROSE}\n\n{OTHER}\n"
 
 
 def test_the_last_revision_counts(tmp_path: Path) -> None:
@@ -237,6 +244,19 @@ def test_bad_exports_are_refused(tmp_path: Path, name: str, damage: Callable[[by
         extract_text(dump, output)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "text.txt"])
     assert output.read_text() == "old"
+
+
+def test_an_export_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump, really_open = write_dump(tmp_path / "dump.xml", make_page("Bridge", PROSE)), Path.open
+
+    def refuse(path: Path, *arguments: Any, **settings: Any) -> Any:
+        if path == dump:
+            raise PermissionError(13, "Permission denied")
+        return really_open(path, *arguments, **settings)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ValueError, match=r"dump\.xml cannot be read: .*Permission denied"):
+        extract_text(dump, tmp_path / "text.txt")
 
 
 def call(script: Callable[..., None], *arguments: str | Path) -> tuple[int, str]:
@@ -319,6 +339,15 @@ def test_texts_that_cannot_be_read(tmp_path: Path, name: str, content: bytes | N
     with pytest.raises(ValueError, match=message):
         split_files([tmp_path / name], tmp_path / "out", every=3)
     assert not (tmp_path / "out").exists()
+
+
+def test_articles_are_not_split_over_themselves(tmp_path: Path) -> None:
+    write_articles(tmp_path / "train.txt", 9)
+    before = (tmp_path / "train.txt").read_bytes()
+    with pytest.raises(ValueError, match=r"train\.txt is in .*, which is to be replaced"):
+        split_files([tmp_path / "train.txt"], tmp_path, every=3)
+    assert (tmp_path / "train.txt").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
 
 
 def test_split_articles_as_a_command(tmp_path: Path) -> None:

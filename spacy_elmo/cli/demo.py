@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.cli._util import Opt
 from wasabi import msg
@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 
 def demo_cli(
-    word: str = Opt("play", "--word", help="The word to look at: play, bank, spring, bat or match"),
+    word: str = Opt("play", "--word", help="The word to look at, of those that the sentences have in two senses"),
     weights: Path | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
 ) -> None:
     """Show what ELMo does: a word gets a vector of its own in each sentence, so that its senses have different neighbours."""
@@ -38,7 +38,7 @@ def demo_cli(
     try:
         uses, others = read_uses(str(weights) if weights else None)
         chosen = first_of_each_sense(uses, word)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         msg.fail("Could not run the demo", str(error), exits=1)
     docs = [*(use.token.doc for use in uses), *others]
     (found,) = find_neighbours([use.token for use in chosen], docs, n=N_SHOWN)
@@ -47,14 +47,14 @@ def demo_cli(
         msg.table([(f"{similarity:.3f}", mark_use(token)) for similarity, token in neighbours], max_col=80)
     one, other = (use.token for use in chosen)
     msg.info(f'Similarity of the two: {cosine(one, other):.3f}. A static vector of "{word}" would give 1.000.')
-    n_right = count_same_sense(uses)
+    n_right = count_same_sense(uses, [use.token.vector for use in uses])
     words = sorted({use.word for use in uses})
     msg.info(
         f"The closest use of the same word has the same sense for {n_right} of {len(uses)} uses of {', '.join(words)}."
     )
     msg.good('Next: nlp.add_pipe("elmo") in a pipeline of your own')
     msg.text("The neighbours of any word in your text: python -m spacy elmo neighbours TEXT.txt 'They [play] chess.'")
-    msg.text("Train entities and classes on it:        python -m spacy project run all")
+    msg.text("Train entities on it, in a checkout:     python -m spacy project run ner")
 
 
 def read_uses(weights: str | None = None) -> tuple[list[Use], list["Doc"]]:
@@ -87,12 +87,17 @@ def first_of_each_sense(uses: list[Use], word: str) -> list[Use]:
     return [*reversed(firsts.values())]
 
 
-def count_same_sense(uses: list[Use]) -> int:
-    """RETURNS (int): For how many uses the closest other use of the same word has the same sense."""
-    from ..similarity import cosine
+def count_same_sense(uses: list[Use], vectors: list[Any]) -> int:
+    """Count the uses whose closest other use of the same word has the same sense.
 
-    def closest(use: Use) -> Use:
-        rest = (other for other in uses if other.word == use.word and other is not use)
-        return max(rest, key=lambda other: cosine(use.token, other.token))
+    uses (list[Use]): The uses.
+    vectors (list[NDArray]): A vector for each.
+    RETURNS (int): How many there are.
+    """
+    units = [vector / ((vector**2).sum() ** 0.5 or 1.0) for vector in vectors]
 
-    return sum(closest(use).sense == use.sense for use in uses)
+    def closest(i: int) -> int:
+        rest = [j for j, other in enumerate(uses) if other.word == uses[i].word and j != i]
+        return max(rest, key=lambda j: float(units[i] @ units[j]))
+
+    return sum(uses[closest(i)].sense == use.sense for i, use in enumerate(uses))

@@ -41,9 +41,6 @@ def neighbours_cli(
         nlp = spacy.blank(lang)
         nlp.add_pipe("elmo", config={"weights": weights})
         uses = [read_use(nlp, sentence) for sentence in sentences]
-        n_layers = uses[0].doc._.elmo_layers.shape[0]
-        if wrong := [layer for layer in layers if not 0 <= layer < n_layers]:
-            raise ValueError(f"There is no layer {wrong[0]}: the layers are 0 to {n_layers - 1}.")
         docs = _embed(nlp, corpus, None if tokenized else lang, limit)
         chosen: list[int | None] = [*layers] or [None]
         found = find_neighbours(uses, docs, n=n, layers=chosen)

@@ -11,8 +11,16 @@ def find_weights(weights: str | None) -> Path:
     weights (str | None): A directory, the name of a bundled model, or None for the default one.
     RETURNS (Path): The directory, which may not exist.
     """
-    weights = DEFAULT if weights is None else weights
-    return Path(__file__).parent / weights if weights in bundled_models() else Path(weights)
+    if weights is None:
+        return Path(__file__).parent / DEFAULT
+    if weights not in bundled_models():
+        return Path(weights)
+    if Path(weights).exists():
+        raise ValueError(
+            f"{weights!r} is a model in the package, and a directory here as well. Write {str(Path('.', weights).absolute())!r} "
+            f"for the directory, or rename it."
+        )
+    return Path(__file__).parent / weights
 
 
 def bundled_models() -> list[str]:
