@@ -140,7 +140,8 @@ class Elmo(Tok2Vec):
         keep_layers = self.keep_layers or self.listeners
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
             doc.tensor = self._to_numpy(vectors_TW)
-            doc._vector = doc._vector_norm = None  # spaCy remembers the mean of the vectors that were there
+            # spaCy remembers the mean of the vectors that were there.
+            doc._vector = doc._vector_norm = None  # type: ignore[attr-defined]
             self._set_layers(doc, layers_LTW if keep_layers else None)
             set_similarity_hooks(doc)
 
@@ -228,16 +229,15 @@ class Elmo(Tok2Vec):
             may mean another component, and is not worth reading weights for.
         component_name (str): The component that it belongs to.
         """
-        is_ours = isinstance(listener, ElmoListener)
-        if not is_ours and listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
-            return
-        super().add_listener(listener, component_name)
-        if is_ours:
+        if isinstance(listener, ElmoListener):
             listener.link = Link(self)
+        elif listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
+            return
         else:
             listener.replace_callbacks(
                 partial(forward_tok2vec_listener, link=Link(self)), init=partial(init_tok2vec_listener, link=Link(self))
             )
+        super().add_listener(listener, component_name)
 
     def remove_listener(self, listener: Tok2VecListener, component_name: str) -> bool:
         """Disconnect a listener.
