@@ -105,7 +105,10 @@ def test_checkpoint_of_tensors_that_are_views_or_learn(tmp_path: Path) -> None:
 
 
 def test_checkpoint_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"There is no checkpoint .*nowhere to go on from\. Start without --resume\."):
+    with pytest.raises(
+        ValueError,
+        match=r"There is no checkpoint .*nowhere to go on from\. Start without --resume, and with --overwrite",
+    ):
         Checkpoint.from_disk(tmp_path / "nowhere")
 
 

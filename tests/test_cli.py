@@ -145,3 +145,24 @@ def test_vocabulary_and_report_of_a_corpus(tmp_path: Path) -> None:
     assert "'wrote'" in output
     assert "no corpus at" in run("init-vocab", tmp_path / "no.txt", tmp_path / "v.txt", code=1)
     assert "no corpus at" in run("debug-data", tmp_path / "no.txt", code=1)
+
+
+def test_evaluate_a_model_in_the_package(tmp_path: Path) -> None:
+    text, output = tmp_path / "text.txt", tmp_path / "new" / "scores.json"
+    text.write_text("It is the capital of France. He was born in London.\n", encoding="utf8")
+    assert "15 predictions" in (shown := run("evaluate", "en_elmo_sm", text, "--output", output))
+    assert "raw text in the language 'en'" in shown
+    scores = json.loads(output.read_text(encoding="utf8"))
+    assert scores["n_predicted"] == 15  # 13 tokens and the ends of two sentences
+    assert scores["perplexity_mean"] < scores["perplexity_unigram"] / 5
+    shown = run("evaluate", "en_elmo_sm", text, "--tokenized")
+    assert "12 predictions" in shown  # one sentence of 11 words: "France." is one
+    assert "one tokenized sentence a line" in shown
+
+
+def test_evaluate_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("It is so.\n", encoding="utf8")
+    assert "There is no weights directory at" in run("evaluate", tmp_path / "no", tmp_path / "text.txt", code=1)
+    assert "no corpus at" in run("evaluate", "en_elmo_sm", tmp_path / "no.txt", code=1)
+    save_weights(random_bilm(1), tmp_path / "vectors")
+    assert "softmax" in run("evaluate", tmp_path / "vectors", tmp_path / "text.txt", code=1)

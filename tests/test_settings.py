@@ -10,6 +10,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.loggers import configure_console_logger_v1
 from spacy_elmo.pretraining.optimizers import (
     ScheduleMaker,
@@ -100,8 +101,9 @@ def test_values_at_their_bounds() -> None:
 
 def test_weights_to_go_on_from() -> None:
     assert read({"bilm": {"weights": "some/where"}}).bilm == Path("some/where")
+    assert read({"bilm": {"weights": "en_elmo_sm"}}).bilm == find_weights(None)
     with pytest.raises(
-        ValueError, match=r"\[bilm\] weights must be a weights directory\. .*--paths\.weights DIRECTORY"
+        ValueError, match=r"\[bilm\] weights must be a weights directory, or .*--paths\.weights DIRECTORY"
     ):
         read({"bilm": {"weights": None}})
     with pytest.raises(ValueError, match=r"\[bilm\] has sizes for a new model\. .*configs/finetune\.cfg"):

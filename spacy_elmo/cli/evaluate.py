@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def evaluate_cli(
-    model: Path = Arg(..., help="A language model, such as model-best of a run"),
+    model: str = Arg(
+        ...,
+        help="A language model: the directory of one, such as model-best of a run, or the name of one in the package",
+    ),
     corpus: Path = Arg(..., help=CORPUS_HELP),
     lang: str | None = Opt(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's own text"
@@ -29,11 +32,13 @@ def evaluate_cli(
     """Measure the perplexity of a language model: with all words as candidates, each sentence on its own, forward,
     backward and the mean of the two."""
     from ..atomic import write_file
+    from ..models import find_weights
     from ..pretraining.model_files import language_of
 
-    lang = None if tokenized else lang or language_of(model)
     try:
-        likelihood = evaluate(model, corpus, lang=lang, n_process=n_process)
+        directory = find_weights(model)
+        lang = None if tokenized else lang or language_of(directory)
+        likelihood = evaluate(directory, corpus, lang=lang, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)

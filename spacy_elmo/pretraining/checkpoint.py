@@ -57,7 +57,10 @@ class Checkpoint:
                 facts = json.loads((file.metadata() or {})["facts"])
                 return cls({name: file.get_tensor(name) for name in file.keys()}, facts)  # noqa: SIM118
         except FileNotFoundError:
-            raise ValueError(f"There is no checkpoint {path} to go on from. Start without --resume.") from None
+            raise ValueError(
+                f"There is no checkpoint {path} to go on from. Start without --resume, and with --overwrite if a run was stopped "
+                f"there before its first checkpoint."
+            ) from None
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise ValueError(f"{path} is not a checkpoint of a run, or a damaged one: {error}") from None
 

@@ -12,6 +12,7 @@ from confection import Config
 from spacy.util import load_config, registry
 
 from ..bilm.config import BiLMConfig
+from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
 
 PRECISIONS = ("float32", "bfloat16")
@@ -168,8 +169,10 @@ def read_settings(config: Config) -> Settings:
 def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
     if section.keys() == {"weights"}:
         if not isinstance(section["weights"], str):
-            raise ValueError("[bilm] weights must be a weights directory. Give it with: --paths.weights DIRECTORY")
-        return Path(section["weights"])
+            raise ValueError(
+                "[bilm] weights must be a weights directory, or the name of a model in the package. Give it with: --paths.weights DIRECTORY"
+            )
+        return find_weights(section["weights"])
     if "weights" in section:
         raise ValueError("[bilm] has sizes for a new model. To go on from weights, use configs/finetune.cfg.")
     _check_names("[bilm]", {field.name for field in dataclasses.fields(BiLMConfig)}, section)
