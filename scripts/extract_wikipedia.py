@@ -23,7 +23,7 @@ try:
     from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Node, Tag, Text, Wikilink
     from mwparserfromhell.wikicode import Wikicode
 except ImportError:
-    msg.fail("Reading wikitext needs mwparserfromhell", 'pip install "spacy-elmo[wikipedia]"', exits=1)
+    msg.fail("Reading wikitext needs mwparserfromhell", "pip install mwparserfromhell", exits=1)
 
 SHORTEST = 30  # characters of a paragraph; what is shorter is the leftover of something else
 

@@ -35,7 +35,7 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
     aside = draft.with_name(f"{draft.name}{ASIDE}")
     try:
         # mkdtemp makes directories that only their owner can read.
-        draft.chmod(0o777 & ~_umask())
+        draft.chmod(0o777 & ~umask())
         with naming(directory):
             yield draft
             for name in found & kept:
@@ -117,7 +117,8 @@ def _leftovers(directory: Path, ending: str) -> list[Path]:
     return [path for path in directory.parent.glob(".*") if of_this.fullmatch(path.name)]
 
 
-def _umask() -> int:
+def umask() -> int:
+    """RETURNS (int): What new files do not allow, as the user has set it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

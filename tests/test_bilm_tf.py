@@ -354,9 +354,9 @@ def test_without_h5py_there_is_advice(
     paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(ImportError, match=r'needs h5py: pip install "spacy-elmo\[convert\]"'):
+    with pytest.raises(ImportError, match="needs h5py: pip install h5py"):
         read_bilm_tf(*paths)
-    with pytest.raises(ImportError, match=r'needs h5py: pip install "spacy-elmo\[convert\]"'):
+    with pytest.raises(ImportError, match="needs h5py: pip install h5py"):
         write_bilm_tf(random_bilm(), tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
@@ -384,7 +384,7 @@ def test_published_arrays_of_odd_types(tmp_path: Path, dtype: str) -> None:
     arrays["CNN/b_cnn_0"] = arrays["CNN/b_cnn_0"].astype(dtype)
     paths = write_published(tmp_path, published_options(), arrays)
     if dtype == ">f4":
-        read_bilm_tf(*paths)
+        assert_array_equal(read_bilm_tf(*paths).state_dict()["char_cnn.filters.0.bias"], arrays["CNN/b_cnn_0"])
     else:
         with pytest.raises(ValueError, match="CNN/b_cnn_0"):
             read_bilm_tf(*paths)

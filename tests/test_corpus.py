@@ -2,13 +2,19 @@
 
 import gzip
 import json
+import random
 import tracemalloc
+import zlib
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_elmo.pretraining.corpus import LONGEST_PIECE, find_shards, read_corpus
 
@@ -83,6 +89,27 @@ def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> No
     assert list(read_corpus(tmp_path / "a.txt", lang="en", n_process=2)) == expected
 
 
+def test_many_files_have_one_pool_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = []
+
+    def make_pool(*arguments: Any, **settings: Any) -> ProcessPoolExecutor:
+        pools.append(ProcessPoolExecutor(*arguments, **settings))
+        return pools[-1]
+
+    monkeypatch.setattr("spacy_elmo.pretraining.corpus.ProcessPoolExecutor", make_pool)
+    for i in range(5):
+        write_text(tmp_path / f"{i}.txt", f"Sentence {i}. And more!\n")
+    expected = list(read_corpus(tmp_path, lang="en"))
+    assert list(read_corpus(tmp_path, lang="en", n_process=2)) == expected
+    assert len(pools) == 1
+
+
+def test_marks_at_the_begin_of_files_are_no_words(tmp_path: Path) -> None:
+    for name, text in {"a.txt": "The end", "b.jsonl": '{"text": "The end"}'}.items():
+        (tmp_path / name).write_bytes(text.encode("utf-8-sig"))
+        assert list(read_corpus(tmp_path / name, lang=None)) == [["The", "end"]]
+
+
 def test_line_of_a_million_characters(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "word . " * 150_000 + "x" * (LONGEST_PIECE + 5))
     sentences = list(read_corpus(tmp_path / "a.txt", lang="en"))
@@ -116,6 +143,10 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     fails("a.spacy", b"these are no docs", "a.spacy is not a file of docs")
     fails("a.txt.gz", b"this is no gzip", "a.txt.gz cannot be read")
     fails("b.txt.gz", gzip.compress(b"words " * 1000)[:-20], "b.txt.gz cannot be read")
+    zipped = gzip.compress(" ".join(map(str, random.Random(0).sample(range(10**6), 3000))).encode())
+    fails("c.txt.gz", zipped[:1000] + b"\xff" * 200 + zipped[1200:], "c.txt.gz cannot be read")
+    parts = srsly.msgpack_loads(zlib.decompress(DocBin(docs=[Doc(Vocab(), words=["It", "is"])]).to_bytes()))
+    fails("b.spacy", zlib.compress(srsly.msgpack_dumps({**parts, "cats": []})), "b.spacy is not a file of docs")
     fails("a.csv", b"a,b", r"its name should end in \.txt, \.jsonl, \.spacy, \.txt\.gz")
     fails("a.txt", b"a", "spaCy cannot tokenize the language 'klingon'", lang="klingon")
     with pytest.raises(ValueError, match="no corpus at .*nowhere"):

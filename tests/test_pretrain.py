@@ -141,6 +141,8 @@ def test_the_result_gives_vectors_and_perplexity(tmp_path: Path, overrides: dict
         found = measure_likelihood(model, vocabulary, dev).perplexities
         if name == "model-best":
             assert found == pytest.approx(result.likelihood.perplexities)
+        else:
+            assert found["mean"] >= result.likelihood.perplexities["mean"]
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": str(tmp_path / "out" / "model-best")})
     assert nlp("the cat sees us .").tensor.shape == (5, 2 * SIZES["projection"])
@@ -303,8 +305,60 @@ def test_a_run_is_not_replaced_unasked(tmp_path: Path, overrides: dict[str, Any]
     pretrain(CONFIG, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match="There is a run in .* already"):
         pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    before, weights = read_metrics(tmp_path / "out"), read_tensors(tmp_path / "out" / "model-last")
     pretrain(CONFIG, tmp_path / "out", overrides={**overrides, "bilm_training.seed": 1}, overwrite=True)
-    assert [line["step"] for line in read_metrics(tmp_path / "out")] == list(range(1, STEPS + 1))
+    after = read_metrics(tmp_path / "out")
+    assert [line["step"] for line in after] == list(range(1, STEPS + 1))
+    assert all(new["loss"] != old["loss"] for new, old in zip(after, before, strict=True))
+    replaced = read_tensors(tmp_path / "out" / "model-last")
+    assert not any(torch.equal(weights[name], replaced[name]) for name in weights)
+
+
+def test_a_run_goes_on_or_is_replaced(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    with pytest.raises(ValueError, match=r"goes on \(--resume\) or is replaced \(--overwrite\), not both"):
+        pretrain(CONFIG, tmp_path / "out", overrides=overrides, resume=True, overwrite=True)
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "something dear"])
+def test_metrics_of_somebody_else_can_be_replaced(tmp_path: Path, overrides: dict[str, Any], line: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "metrics.jsonl").write_text(f"{line}\n")
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides, overwrite=True)
+    assert len(read_metrics(tmp_path / "out")) == STEPS
+
+
+def test_a_model_that_had_stepped_aside_is_put_back(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    first = pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    for name in ("model-best", "model-last"):  # killed in the instant before the new one took its place
+        (tmp_path / "out" / name).rename(tmp_path / "out" / f".{name}-abcd1234-old")
+    assert pretrain(CONFIG, tmp_path / "out", resume=True) == first
+
+
+def test_runs_that_share_a_cache_do_not_lose_their_text(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    overrides["paths.cache"] = str(tmp_path / "cache")
+    pretrain(CONFIG, tmp_path / "whole", overrides={**overrides, "paths.cache": None})
+    stop_after(5)
+    stopping = {**overrides, "bilm_training.logger": {"@loggers": "spacy_elmo_tests.Stop.v1"}}
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(CONFIG, tmp_path / "parts", overrides=stopping)
+    pretrain(CONFIG, tmp_path / "other", overrides={**overrides, "corpus.lang": "en"})
+    for name in ("paths.train", "paths.dev"):
+        make_text(Path(overrides[name]), 50, seed=9)
+    pretrain(CONFIG, tmp_path / "another", overrides=overrides)
+    pretrain(CONFIG, tmp_path / "parts", overrides=GOING_ON, resume=True)
+    assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "parts" / "model-last")
+    assert read_metrics(tmp_path / "whole") == read_metrics(tmp_path / "parts")
+
+
+def test_leftovers_of_tokenizing_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    (kept,) = (tmp_path / "out" / "corpora").glob("train.txt-*")
+    half = kept.with_name(f".{kept.name}-abcd1234")
+    half.mkdir()
+    pretrain(CONFIG, tmp_path / "out", overrides=overrides, overwrite=True)
+    assert not half.exists()
+    assert kept.exists()
 
 
 def test_nothing_is_replaced_by_a_run_that_cannot_start(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -379,7 +433,7 @@ def test_weights_that_predict_nothing_are_not_saved(tmp_path: Path, overrides: d
     ruin = {"bilm_training.optimizer.learn_rate": 1e38, "bilm_training.eval_frequency": 1}
     with pytest.raises(FloatingPointError, match=r"After step 1, .* the dev perplexity is nan\. They were not saved"):
         pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **ruin})
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["config.cfg", "corpora", "metrics.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["config.cfg", "corpora"]
 
 
 def test_the_output_may_not_be_a_file(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -411,6 +465,28 @@ def test_bad_corpora_are_named(
     overrides["paths.train"] = str(write_corpus(tmp_path / name, content))
     with pytest.raises(ValueError, match=message):
         pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+
+
+def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    adam = {"@optimizers": "Adam.v1", "learn_rate": 0.1}
+    linear = {"@schedules": "constant.v1", "rate": 0.1}
+    for changes, message in (
+        (
+            {"bilm_training.optimizer": adam},
+            r"\[bilm_training\.optimizer\] names something that makes no optimizer of torch",
+        ),
+        (
+            {"bilm_training.schedule": linear},
+            r"\[bilm_training\.schedule\] names something that makes no schedule of torch",
+        ),
+        ({"bilm_training.optimizer.name": "AdamX"}, "no optimizer 'AdamX'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **changes})
+    finetuning = {name: value for name, value in overrides.items() if not name.startswith("bilm.")}
+    with pytest.raises(ValueError, match="There is no weights directory at"):
+        pretrain(FINETUNE, tmp_path / "out", overrides={**finetuning, "paths.weights": str(tmp_path / "no")})
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("content", [b"one line only .\n", b"word " * 200_000, b"x" * 1_000_000])

@@ -58,6 +58,11 @@ def test_files_that_are_no_vocabulary(tmp_path: Path, content: str, message: str
         Vocabulary.from_disk(tmp_path / "vocab.txt")
 
 
+def test_no_word_is_frequent_enough() -> None:
+    with pytest.raises(ValueError, match="No word of the corpus occurs 2 times or more"):
+        count_words([["each", "word"], ["once"]], max_size=10, min_count=2)
+
+
 def test_no_file_and_no_text(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         Vocabulary.from_disk(tmp_path / "nowhere.txt")

@@ -50,6 +50,12 @@ def convert_cli(
     if len(paths) not in (2, 3):
         msg.fail(f"Expected two or three paths, got {len(paths)}", "See: python -m spacy elmo convert --help", exits=1)
     *source, target = paths
+    if len(source) == 1 and source[0].is_file():
+        msg.fail(
+            "Could not convert the weights",
+            f"{source[0]} is a file. Give the options, the weights and then where to write: SOURCE... OUT",
+            exits=1,
+        )
     try:
         bilm, settled = convert(source, target, to=to.value, warm_up=warm_up)
     except (ValueError, ImportError, OSError) as error:
@@ -80,12 +86,12 @@ def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None =
     from ..bilm.warm_up import find_initial_state
     from ..bilm.weights import load_weights, save_weights
     from ..formats.bilm_tf import read_bilm_tf, write_bilm_tf
+    from ..pretraining.corpus import read_corpus
 
     bilm = load_weights(source[0]) if len(source) == 1 else read_bilm_tf(*source)
     settled = True
     if warm_up is not None:
-        lines = warm_up.read_text(encoding="utf8").splitlines()
-        _, settled = find_initial_state(bilm, [line.split() for line in lines if line.strip()])
+        _, settled = find_initial_state(bilm, list(read_corpus(warm_up, lang=None)))
     if to == "bilm-tf":
         write_bilm_tf(bilm, target)
     else:

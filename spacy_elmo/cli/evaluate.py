@@ -56,9 +56,8 @@ def evaluate_cli(
         f"{likelihood.n_predicted:,} predictions in each direction, the ends of sentences included; "
         f"{likelihood.n_unknown:,} of them ({share:.2%}) are unknown words, which count as one"
     )
-    msg.text(
-        "Taken as one tokenized sentence a line" if lang is None else f"Tokenized as raw text in the language {lang!r}"
-    )
+    tokenization = "one tokenized sentence a line" if lang is None else f"raw text in the language {lang!r}"
+    msg.text(f"Text was taken as {tokenization}; docs (.spacy) are taken as they are")
 
 
 def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: int = 1) -> "Likelihood":

@@ -29,7 +29,7 @@ def pretrain_cli(
     been. On several processes or machines: torchrun ... -m spacy elmo pretrain ...
     """
     from ..pretraining.pretrain import pretrain
-    from ..pretraining.processes import is_first_process
+    from ..pretraining.processes import is_first_of_its_machine, is_first_process
     from ..pretraining.run import BEST, CURVE
 
     overrides = parse_config_overrides(ctx.args)
@@ -45,14 +45,13 @@ def pretrain_cli(
                 show_progress=_show_progress if is_first_process() else None,
                 report=msg.info,
             )
-    except ValueError as error:
-        if not is_first_process():
-            sys.exit(1)  # the first one says the same
-        msg.fail("Could not pretrain", str(error), exits=1)
-    except OSError as error:
-        msg.fail("Could not pretrain", f"{error} {_advise(output)}", exits=1)
-    except FloatingPointError as error:
-        msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
+    except (ValueError, OSError, FloatingPointError) as error:
+        if not is_first_of_its_machine():
+            sys.exit(1)  # that one says the same
+        if isinstance(error, FloatingPointError):
+            msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
+        advice = f" {_advise(output)}" if isinstance(error, OSError) else ""
+        msg.fail("Could not pretrain", f"{error}{advice}", exits=1)
     except KeyboardInterrupt:
         msg.warn("Stopped", _advise(output), exits=130)
     if not is_first_process():

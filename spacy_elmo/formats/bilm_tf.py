@@ -162,12 +162,12 @@ def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
         import h5py
     except ImportError:
         raise ImportError(
-            'Published weights are HDF5 files, and reading or writing them needs h5py: pip install "spacy-elmo[convert]"'
+            "Published weights are HDF5 files, and reading or writing them needs h5py: pip install h5py"
         ) from None
     if mode == "r" and not path.is_file():
         raise ValueError(f"There is no weights file at {path}.")
     try:
         with h5py.File(path, mode) as file:
             yield file
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error}") from error

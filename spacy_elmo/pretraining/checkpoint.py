@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ..atomic import umask
+
 Tensors = dict[str, Tensor]
 
 
@@ -34,7 +36,7 @@ class Checkpoint:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         try:
             save_file(tensors, draft, metadata={"facts": json.dumps(self.facts)})
-            draft.chmod(0o644)  # safetensors makes files that only their owner can read
+            draft.chmod(0o666 & ~umask())  # safetensors makes files that only their owner can read
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(path)

@@ -1,18 +1,19 @@
 """A corpus on disk, in any of the forms that people have it in, as a stream of sentences.
 
-Nothing is held but the line, or the file of docs, that is being read.
+Nothing is held but the line, or the file of docs, that is being read; of raw text, spaCy keeps the different words.
 """
 
 import gzip
 import json
 import multiprocessing
 import signal
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from itertools import islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, cast
 
@@ -43,13 +44,15 @@ def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator
     YIELDS (list[str]): The words of a sentence, at least one.
     """
     make_splitter(lang)  # a language that there is not is better found out before the first file is read
-    for shard in find_shards(path):
-        if _form(shard) == ".spacy":
-            yield from _read_docs(shard)
-        elif n_process > 1 and lang is not None:
-            yield from _split_in_parallel(_read_texts(shard), lang, n_process)
+    for has_docs, shards in groupby(find_shards(path), key=lambda shard: _form(shard) == ".spacy"):
+        if has_docs:
+            yield from chain.from_iterable(map(_read_docs, shards))
+            continue
+        texts = chain.from_iterable(map(_read_texts, shards))
+        if n_process > 1 and lang is not None:
+            yield from _split_in_parallel(texts, lang, n_process)
         else:
-            yield from _split_texts(_read_texts(shard), lang)
+            yield from _split_texts(texts, lang)
 
 
 def find_shards(path: Path) -> list[Path]:
@@ -165,7 +168,7 @@ def _read_lines(path: Path) -> Iterator[str]:
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield line.decode("utf8").strip()
+                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()  # Windows marks the begin of files
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
@@ -177,10 +180,10 @@ def _read_docs(path: Path) -> Iterator[Sentence]:
     with _open(path) as file:
         data = file.read()
     try:
-        docs = DocBin().from_bytes(data)
+        docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
     except Exception as error:  # msgpack and zlib raise of all kinds
         raise ValueError(f"{path} is not a file of docs, as spaCy's DocBin writes it: {error}") from error
-    for doc in docs.get_docs(Vocab()):
+    for doc in docs:
         yield from _words(doc)
 
 
@@ -189,7 +192,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
     try:
         with cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
             yield file
-    except (OSError, EOFError) as error:  # gzip's own errors are among them
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read: {error}.") from error
 
 

@@ -15,6 +15,33 @@ OptimizerMaker = Callable[[Iterable["Parameter"]], "Optimizer"]
 ScheduleMaker = Callable[["Optimizer", int], "LRScheduler"]
 
 
+def check_makers(make_optimizer: OptimizerMaker, make_schedule: ScheduleMaker) -> None:
+    """Try what a config names, so that a mistake is found out before anything is done.
+
+    make_optimizer, make_schedule (Callable): What will make the optimizer and the schedule.
+    """
+    from torch import zeros
+    from torch.nn import Parameter
+    from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
+
+    optimizer = _try("optimizer", Optimizer, make_optimizer, [Parameter(zeros(2, 2))])
+    _try("schedule", LRScheduler, make_schedule, optimizer, 10)
+
+
+def _try(name: str, expected: type[Any], make: Callable[..., Any], *arguments: Any) -> Any:
+    problem = "it makes something else"
+    try:
+        if isinstance(made := make(*arguments), expected):
+            return made
+    except TypeError as error:
+        problem = str(error)
+    raise ValueError(
+        f"[bilm_training.{name}] names something that makes no {name} of torch: {problem}. Those of spaCy and Thinc, such as Adam.v1, "
+        f"train other models; configs/pretrain.cfg has one that fits."
+    )
+
+
 @registry.optimizers("spacy_elmo.TorchOptimizer.v1")
 def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[str, Any]) -> OptimizerMaker:
     """Take an optimizer from torch.optim.

@@ -37,6 +37,17 @@ class TokenizedCorpus:
                 yield line.decode("utf8").rstrip("\n").split(" ")
 
 
+def find_origin(source: Path, lang: str | None) -> dict[str, Any]:
+    """RETURNS (dict): What a tokenized corpus is made from, and how; of another origin, it would be another one."""
+    return {
+        "files": [
+            [str(shard.resolve()), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)
+        ],
+        "lang": lang,
+        "tokenizer": None if lang is None else f"spacy {spacy_version}",
+    }
+
+
 def prepare_corpus(
     source: Path, directory: Path, *, lang: str | None, n_process: int = 1, show_progress: ShowProgress | None = None
 ) -> TokenizedCorpus:
@@ -49,13 +60,7 @@ def prepare_corpus(
     show_progress (ShowProgress | None): Shows how far it is: called with the sentences and a title.
     RETURNS (TokenizedCorpus): The tokenized corpus.
     """
-    origin = {
-        "files": [
-            [str(shard.resolve()), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)
-        ],
-        "lang": lang,
-        "tokenizer": None if lang is None else f"spacy {spacy_version}",
-    }
+    origin = find_origin(source, lang)
     kept = find_kept(directory)
     if kept is not None and kept[1] == origin:
         return kept[0]

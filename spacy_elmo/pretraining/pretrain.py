@@ -1,5 +1,7 @@
 """From a config to a run: the corpora are tokenized, the vocabulary is found, the model is made or loaded."""
 
+import json
+from glob import escape
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
@@ -7,15 +9,17 @@ from typing import Any
 from confection import Config
 from spacy.util import dict_to_dot
 
+from ..atomic import recover_directory, remove_leftovers
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
-from ..bilm.weights import load_weights
+from ..bilm.weights import load_config, load_weights
 from .checkpoint import Checkpoint
 from .language_model import LanguageModel
 from .model_files import has_softmax, load_language_model, vocabulary_of
-from .prepare import ShowProgress, TokenizedCorpus, find_kept, prepare_corpus
+from .optimizers import check_makers
+from .prepare import ShowProgress, TokenizedCorpus, find_kept, find_origin, prepare_corpus
 from .processes import join_processes
-from .run import CHECKPOINT, CORPORA, LAST, Report, Result, Run, check_output
+from .run import BEST, CHECKPOINT, CORPORA, LAST, Report, Result, Run, check_output
 from .settings import CorpusSettings, Settings, read_config, read_settings
 from .softmax import Softmax
 from .vocabulary import Vocabulary, count_words
@@ -54,8 +58,14 @@ def pretrain(
     check_output(output, resume=resume, overwrite=overwrite)
     if facts is not None:
         _check_same_config(config, facts["config"], output)
+    elif isinstance(settings.bilm, Path):
+        load_config(settings.bilm)  # a mistyped path is better found out before hours of tokenizing
+    check_makers(settings.make_optimizer, settings.make_schedule)
     with join_processes() as processes:
         with processes.first_goes_ahead():
+            if resume:
+                for name in (BEST, LAST):
+                    recover_directory(output / name)
             corpora = {
                 name: _prepare_corpus(
                     Path(source), settings.corpus, output, facts[name] if facts else None, show_progress
@@ -63,6 +73,8 @@ def pretrain(
                 for name, source in (("training text", settings.corpus.train), ("dev text", settings.corpus.dev))
             }
             vocabulary = _find_vocabulary(settings, corpora["training text"], output, resume=resume)
+        for name, corpus in corpora.items():
+            processes.check_same(corpus.sha256, name)
         model, softmax_is_new = _make_model(settings, vocabulary, facts)
         run = Run(
             settings=settings,
@@ -82,23 +94,31 @@ def pretrain(
         )
         if checkpoint is not None:
             run.restore(checkpoint)
+            checkpoint = None  # which is as large as the model and all that the optimizer knows of it
         return run.go(report or (lambda text: None))
 
 
 def _prepare_corpus(
     source: Path, settings: CorpusSettings, output: Path, began_with: str | None, show_progress: ShowProgress | None
 ) -> TokenizedCorpus:
-    """Tokenize a corpus, or find that done. A cache serves many runs, so names say what is from where. A run that goes on
-    takes the text that it kept, whatever became of the source."""
+    """Tokenize a corpus, or find that done. A cache serves many runs, so names say what is from where, and from which version of
+    it; no run loses its text to another. A run that goes on takes the text that it kept, whatever became of the source."""
     cache = Path(settings.cache) if settings.cache else output / CORPORA
-    place = sha1(str(source.resolve()).encode("utf8", "surrogateescape")).hexdigest()[:8]
-    directory = cache / f"{source.name}-{place}"
-    kept = find_kept(directory)
-    if kept is not None and kept[0].sha256 == began_with:
-        return kept[0]
+    name = f"{source.name}-{_digest(str(source.resolve()))}"
+    for directory in sorted(cache.glob(f"{escape(name)}-*")) if began_with else []:
+        kept = find_kept(directory)
+        if kept is not None and kept[0].sha256 == began_with:
+            return kept[0]
+    directory = cache / f"{name}-{_digest(json.dumps(find_origin(source, settings.lang)))}"
+    if not settings.cache:
+        remove_leftovers(directory)  # of a run that was killed while it tokenized
     return prepare_corpus(
         source, directory, lang=settings.lang, n_process=settings.n_process, show_progress=show_progress
     )
+
+
+def _digest(text: str) -> str:
+    return sha1(text.encode("utf8", "surrogateescape")).hexdigest()[:8]
 
 
 def _find_vocabulary(settings: Settings, train: TokenizedCorpus, output: Path, *, resume: bool) -> Vocabulary:

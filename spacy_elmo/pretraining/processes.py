@@ -22,11 +22,13 @@ class Processes:
     rank (int): Its number; 0 writes the files.
     count (int): How many there are.
     device (torch.device): Where it computes.
+    local_rank (int): Its number on its machine.
     """
 
     rank: int
     count: int
     device: torch.device
+    local_rank: int = 0
 
     @property
     def is_first(self) -> bool:
@@ -40,21 +42,33 @@ class Processes:
 
     @contextmanager
     def first_goes_ahead(self) -> Iterator[None]:
-        """Let the first process through, and the others when it is done: what it makes, they find. If it fails, it says why,
-        and the others just end."""
-        failed = torch.ones(1).to(self.device)
-        if not self.is_first:
-            distributed.broadcast(failed, src=0)
-            if failed.item():
-                sys.exit(1)
-            yield
-            return
+        """Let the first process through, then the first of each other machine, which may have no files in common with it, and
+        then the rest: what those make, they find. If one fails, it says why, and the others just end."""
+        turn = 0 if self.is_first else 1 if self.local_rank == 0 else 2
+        for _ in range(turn):
+            self._end_if_one_failed()
         try:
             yield
-            failed.zero_()
-        finally:
-            if self.count > 1:
-                distributed.broadcast(failed, src=0)
+        except BaseException:
+            if turn < 2:
+                self.sum([1.0])
+            raise
+        for _ in range(turn, 2):
+            self._end_if_one_failed()
+
+    def _end_if_one_failed(self) -> None:
+        if self.sum([0.0])[0]:
+            sys.exit(1)
+
+    def check_same(self, sha256: str, name: str) -> None:
+        """Refuse to go on with something that other processes have otherwise. All must take part.
+
+        sha256 (str): What this process has, in hexadecimal digits.
+        name (str): What it is.
+        """
+        start = int(sha256[:8], 16)
+        if self.sum([start])[0] != start * self.count:
+            raise ValueError(f"Not all processes have the same {name}. Give all machines the same files.")
 
     def sum(self, values: list[float]) -> list[float]:
         """RETURNS (list[float]): The sums of what the processes have."""
@@ -87,21 +101,28 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", 0)) == 0
 
 
+def is_first_of_its_machine() -> bool:
+    """RETURNS (bool): Whether this is the process that says what went wrong on its machine."""
+    return int(os.environ.get("LOCAL_RANK", 0)) == 0
+
+
 @contextmanager
 def join_processes() -> Iterator[Processes]:
     """Find the other processes by torchrun's environment variables.
 
     YIELDS (Processes): This one among them.
     """
-    rank, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    rank, count, local_rank = (
+        int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+    )
     device = torch.device("cpu")
     if torch.cuda.is_available():
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if count > 1:
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        yield Processes(rank, count, device)
+        yield Processes(rank, count, device, local_rank)
     finally:
         if count > 1:
             distributed.destroy_process_group()

@@ -43,6 +43,8 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     output (Path): The directory.
     resume, overwrite (bool): Whether a run that is there goes on, or may be replaced.
     """
+    if resume and overwrite:
+        raise ValueError("A run goes on (--resume) or is replaced (--overwrite), not both.")
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is a file; a directory is to be written there. Choose another place.")
     there = [name for name in (CHECKPOINT, CONFIG, METRICS, SCORES, CURVE, BEST, LAST) if (output / name).exists()]
@@ -155,6 +157,7 @@ class Run:
         report (Report): Called with what is worth saying before the first step.
         RETURNS (Result): What came out.
         """
+        self.processes.wait()  # one may still be reading weights from where the first is about to write
         if self.processes.is_first:
             self._open_output()
             for line in self._introduce():
@@ -266,9 +269,10 @@ class Run:
             self.output.mkdir(parents=True, exist_ok=True)
         for name in (BEST, LAST):
             remove_leftovers(self.output / name)
-        self.metrics.cut_after(self.learner.n_done)
-        if self.learner.n_done == 0:
-            for name in (CHECKPOINT, SCORES, CURVE):
+        if self.learner.n_done:
+            self.metrics.cut_after(self.learner.n_done)
+        else:
+            for name in (CHECKPOINT, SCORES, CURVE, METRICS):
                 (self.output / name).unlink(missing_ok=True)
             for name in (BEST, LAST):
                 shutil.rmtree(self.output / name, ignore_errors=True)

@@ -90,7 +90,7 @@ class Step(NamedTuple):
     n_words (int): Words that were read.
     learn_rate (float): The learning rate.
     grad_norm (float): The norm of all gradients, before it was clipped.
-    seconds (float): How long it took.
+    seconds (float): How long it took, to read its batch included.
     """
 
     number: int
@@ -116,8 +116,8 @@ def train(
     """
     model, optimizer = learner.model, learner.optimizer
     module: torch.nn.Module | None = None
+    start = time.perf_counter()
     for batch in islice(learner.streams, n_steps - learner.n_done):
-        start = time.perf_counter()
         if module is None or learner.n_done == n_softmax_steps:
             model.bilm.requires_grad_(learner.n_done >= n_softmax_steps)
             module = processes.join_gradients(model)
@@ -141,6 +141,7 @@ def train(
         n_predicted = int((batch.targets_AN != NO_TARGET).sum())
         seconds = time.perf_counter() - start
         yield Step(learner.n_done, total, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+        start = time.perf_counter()
 
 
 def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:

@@ -138,6 +138,11 @@ def count_words(sentences: Iterable[list[str]], *, max_size: int, min_count: int
     # Words of the same frequency in the order of the alphabet: the same vocabulary every time.
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: max_size - len(SPECIAL)]
     kept = [(word, count) for word, count in ranked if count >= min_count]
+    if not kept:
+        raise ValueError(
+            f"No word of the corpus occurs {min_count} times or more, so that there is none to predict. Lower min_count, or take a "
+            f"larger text."
+        )
     n_unknown = n_tokens - sum(count for _, count in kept)
     special = [(BEGIN_SENTENCE, n_sentences), (END_SENTENCE, n_sentences), (UNKNOWN, n_unknown)]
     words_and_counts = [*special, *kept]
