@@ -42,7 +42,10 @@ RUNS: dict[str, Overrides] = {
     "dropout 0.1": {"bilm_training.dropout": 0.1},
     "rate 0.001": {"bilm_training.optimizer.learn_rate": 0.001},
     "rate 0.006": {"bilm_training.optimizer.learn_rate": 0.006},
+    "constant rate": {"bilm_training.schedule": {"@schedules": "spacy_elmo.Constant.v1"}},
     "Adagrad": ORIGINAL_OPTIMIZER,
+    # Its perplexity is of other words and not to be compared; its vectors are.
+    "60,000 words": {"paths.vocab": None, "vocabulary.max_size": 60_000},
 }
 STEPS_TO_MEASURE = 40
 
@@ -69,12 +72,11 @@ def main() -> None:
     for name in names:
         measured = run(STEPS_TO_MEASURE, args.config, args.output / "measured" / name, {**paths, **RUNS[name]})
         n_steps[name] = round(60 * args.minutes * measured.n_steps / measured.seconds)
-    rows = [
-        describe(name, run(n_steps[name], args.config, args.output / name, {**paths, **RUNS[name]})) for name in names
-    ]
     print("| changed | words a second | steps | words read | minutes | perplexity | forward | backward |")
     print("|---|---|---|---|---|---|---|---|")
-    print("\n".join(rows))
+    for name in names:
+        outcome = run(n_steps[name], args.config, args.output / name, {**paths, **RUNS[name]})
+        print(describe(name, outcome), flush=True)
 
 
 class Outcome(NamedTuple):

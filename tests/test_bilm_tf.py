@@ -350,6 +350,19 @@ def test_garbage_is_an_error(paths: tuple[Path, Path]) -> None:
         read_bilm_tf(*paths)
 
 
+def test_damage_anywhere_is_an_error_that_names_the_file_or_leaves_numbers(paths: tuple[Path, Path]) -> None:
+    whole = paths[1].read_bytes()
+    messages = []
+    for at in range(0, len(whole), 512):
+        paths[1].write_bytes(whole[:at] + b"\xff" * 64 + whole[at + 64 :])
+        try:
+            read_bilm_tf(*paths)
+        except ValueError as error:
+            messages.append(str(error))
+    assert messages
+    assert all("weights.hdf5" in message for message in messages)
+
+
 def test_without_h5py_there_is_advice(
     paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

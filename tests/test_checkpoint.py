@@ -104,6 +104,12 @@ def test_checkpoint_of_tensors_that_are_views_or_learn(tmp_path: Path) -> None:
     assert not any(tensor.requires_grad for tensor in read.values())
 
 
+def test_checkpoint_has_the_usual_permissions(tmp_path: Path) -> None:
+    Checkpoint(make_tensors(), FACTS).to_disk(tmp_path / "checkpoint")
+    (tmp_path / "usual").touch()
+    assert (tmp_path / "checkpoint").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_checkpoint_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError,

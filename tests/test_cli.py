@@ -17,6 +17,9 @@ from .command_line import run
 from .helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
 
 
+CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_tiny.cfg"
+
+
 def test_help_names_the_commands() -> None:
     output = run("--help")
     assert "convert" in output
@@ -67,6 +70,8 @@ def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
     assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, code=1)
     assert "no weights directory" in run("convert", tmp_path / "nothing", out, code=1)
     assert "two or three paths" in run("convert", tmp_path / "weights", code=1)
+    options, weights = write_published(tmp_path / "published", published_options(), published_arrays(published_options()))
+    assert "then where to write: SOURCE... OUT" in run("convert", options, weights, code=1)
     assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", code=1)
     assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
@@ -90,6 +95,10 @@ def test_demo_tells_senses_apart(tmp_path: Path) -> None:
     save_weights(random_bilm(), tmp_path / "weights")
     assert run("demo", "--weights", tmp_path / "weights") != output
     assert "no weights directory" in run("demo", "--weights", tmp_path / "nothing", code=1)
+    (tmp_path / "weights" / "model.safetensors").write_bytes(b"half")
+    message = run("demo", "--weights", tmp_path / "weights", code=1)
+    assert "Could not run the demo" in message
+    assert "model.safetensors" in message
     assert "play, bank, spring, bat, match" in run("demo", "--word", "table", code=1)
 
 
@@ -166,3 +175,11 @@ def test_evaluate_says_what_is_wrong(tmp_path: Path) -> None:
     assert "no corpus at" in run("evaluate", "en_elmo_sm", tmp_path / "no.txt", code=1)
     save_weights(random_bilm(1), tmp_path / "vectors")
     assert "softmax" in run("evaluate", tmp_path / "vectors", tmp_path / "text.txt", code=1)
+
+
+def test_pretrain_says_what_is_wrong_once_on_each_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = tmp_path / "missing.txt"
+    arguments = ("pretrain", CONFIG, tmp_path / "out", "--paths.train", missing, "--paths.dev", missing)
+    assert "missing.txt" in run(*arguments, code=1)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert run(*arguments, code=1) == ""
