@@ -2,7 +2,7 @@
 
     python benchmarks/bundled.py TEXT.txt
 
-TEXT.txt has a text a line. Both pipelines tokenize, split sentences and compute one vector a token, from raw text; the peer's
+TEXT.txt has one text per line. Both pipelines tokenize, split sentences and compute one vector per token, from raw text; the peer's
 tok2vec is a HashEmbedCNN of width 96 and depth 4, as in en_core_web_sm, with random weights: speed does not depend on them. Both
 sides take turns, and the table has the median of the rounds and of the rounds' ratios. `elmo` does not keep its layers, as the peer
 keeps none: `keep_layers = false`.
@@ -56,7 +56,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path, help="a text a line")
+    parser.add_argument("text", type=Path, help="one text per line")
     parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()
 

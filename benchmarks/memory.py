@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py SENTENCES.txt [--tokens 1000000] [--weights DIRECTORY]
 
-The sentences, one tokenized sentence a line, are repeated with numbered words mixed in, so that the stream has new word
+The sentences, one tokenized sentence per line, are repeated with numbered words mixed in, so that the stream has new word
 types all the way.
 """
 

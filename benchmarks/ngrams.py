@@ -2,10 +2,10 @@
 
     python benchmarks/ngrams.py VOCAB.txt TRAIN.txt TEST.txt...
 
-Texts have one tokenized sentence a line, such as the sentences.txt that pretraining keeps, and may be gzipped; VOCAB.txt is the
+Texts have one tokenized sentence per line, such as the sentences.txt that pretraining keeps, and may be gzipped; VOCAB.txt is the
 biLM's, so that both predict the same words: those of a sentence and its end, with all that are not in the vocabulary as one.
 The trigram model is an interpolated one with modified Kneser-Ney discounts (Chen and Goodman 1999), from the text as it stands
-and from each sentence reversed: the two directions of a biLM. Bigrams at the begin of a sentence count once, as all others do after
+and from each sentence reversed: the two directions of a biLM. Bigrams at the start of a sentence count once, as all others do after
 one word; other implementations take how often they occur.
 """
 
@@ -140,7 +140,7 @@ class KneserNey:
 
     def probabilities(self, grams_N3: Ids) -> Floats:
         """RETURNS (Floats): The probability of each last word after the two before it."""
-        p_N = numpy.full(len(grams_N3), 1 / (self.size - 1))  # the begin of a sentence is never predicted
+        p_N = numpy.full(len(grams_N3), 1 / (self.size - 1))  # the start of a sentence is never predicted
         for n, order in enumerate(self.orders, start=1):
             keys_N = sum(grams_N3[:, -i - 1] * self.size**i for i in range(n))
             p_N = order.interpolate(keys_N, self.size, p_N)

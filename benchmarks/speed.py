@@ -3,7 +3,7 @@
     python benchmarks/speed.py SENTENCES.txt
     python benchmarks/speed.py SENTENCES.txt --peer peer/bin/python --peer-module DIRECTORY
 
-SENTENCES.txt has one tokenized sentence a line. The weights are random: speed does not depend on them. The peer is a
+SENTENCES.txt has one tokenized sentence per line. The weights are random: speed does not depend on them. The peer is a
 Python with AllenNLP, which needs an environment of its own; `--peer-module` is a directory with a module
 `allennlp_elmo` that imports its `Elmo`, `BiLM` and `batch_to_ids`. Timings of one machine vary, so both sides take
 turns and the table has the median of the rounds, and the median of the rounds' ratios.
@@ -53,7 +53,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sentences", type=Path, help="one tokenized sentence a line")
+    parser.add_argument("sentences", type=Path, help="one tokenized sentence per line")
     parser.add_argument("--sizes", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", type=Path, help="a Python that has AllenNLP")

@@ -2,7 +2,7 @@
 
     python benchmarks/training.py TEXT [--config configs/pretrain.cfg] [--steps 12] [--rounds 3]
 
-TEXT is tokenized, one sentence a line. The plain loop is what one would write first: torch's LSTMs, one direction after the
+TEXT is tokenized, one sentence per line. The plain loop is what one would write first: torch's LSTMs, one direction after the
 other, every token's spelling through a convolution, the scores of a whole batch at once, autograd for everything, float32.
 It has no clipping inside the LSTM, so it is not ELMo, but it does the same work.
 """

@@ -13,7 +13,7 @@ from wasabi import msg
 def convert_ner(source: Path, output: Path, lang: str = "en") -> None:
     """Write each sentence as a doc with its entities.
 
-    source (Path): A directory of train.conll, dev.conll and test.conll: a word, a tab and its tag a line; lines without a
+    source (Path): A directory of train.conll, dev.conll and test.conll: a word, a tab and its tag per line; lines without a
         word end a sentence.
     output (Path): The directory to write .spacy files to.
     lang (str): The language, a blank pipeline of which makes the docs.

@@ -34,7 +34,7 @@ FORMATS = {
 def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
     """Write each line as a doc of one category.
 
-    source (Path): A directory of train.txt, dev.txt and test.txt: a label, a space or tab and a text a line.
+    source (Path): A directory of train.txt, dev.txt and test.txt: a label, a space or tab and the text per line.
     output (Path): The directory to write .spacy files to.
     lang (str): The language, a blank pipeline of which tokenizes.
     """

@@ -1,4 +1,4 @@
-"""Make plain text of an export of Wikipedia: a paragraph a line, and an empty line between articles."""
+"""Make plain text of an export of Wikipedia: one paragraph per line, and an empty line between articles."""
 
 import bz2
 import gzip

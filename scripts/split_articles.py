@@ -21,7 +21,7 @@ DEV = 7  # the first article that is held out
 def split_articles(texts: list[Path], output: Path, every: Annotated[int, typer.Option(min=3)] = 250) -> None:
     """Write train.txt, dev.txt and test.txt.
 
-    texts (list[Path]): Text files, gzipped (.gz) or not: a paragraph a line, and empty lines between articles.
+    texts (list[Path]): Text files, gzipped (.gz) or not: one paragraph per line, and empty lines between articles.
     output (Path): The directory to write them to.
     every (int): Of how many articles one is for dev and one for test. Each file is counted anew.
     """

@@ -25,7 +25,7 @@ Word = str | Mark
 
 
 def encode_word(word: Word, max_chars: int) -> list[int]:
-    """Spell one word, framed by its begin and end, without padding.
+    """Spell one word, between marks of its start and end, without padding.
 
     word (Word): A word, or a sentence mark.
     max_chars (int): The longest spelling, frame included: further bytes are cut off, in the middle of a character if

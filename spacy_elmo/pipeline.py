@@ -1,4 +1,4 @@
-"""The component `elmo`: one contextual vector a token, for users in `Doc.tensor` and for other components to listen to."""
+"""The component `elmo`: one contextual vector per token, for users in `Doc.tensor` and for other components to listen to."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
 
-# Batches of this many `max_batch_items` are read ahead: sentences of like length find each other, and memory is bounded
+# Batches of this many `max_batch_items` are read ahead: sentences of similar length find each other, and memory is bounded
 # however long the docs are.
 READ_AHEAD = 4
 

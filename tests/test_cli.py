@@ -16,7 +16,6 @@ from spacy_elmo.bilm.weights import load_weights, save_weights
 from .command_line import run
 from .helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
 
-
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_tiny.cfg"
 
 
@@ -70,7 +69,9 @@ def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
     assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, code=1)
     assert "no weights directory" in run("convert", tmp_path / "nothing", out, code=1)
     assert "two or three paths" in run("convert", tmp_path / "weights", code=1)
-    options, weights = write_published(tmp_path / "published", published_options(), published_arrays(published_options()))
+    options, weights = write_published(
+        tmp_path / "published", published_options(), published_arrays(published_options())
+    )
     assert "then where to write: SOURCE... OUT" in run("convert", options, weights, code=1)
     assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", code=1)
     assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
@@ -166,7 +167,7 @@ def test_evaluate_a_model_in_the_package(tmp_path: Path) -> None:
     assert scores["perplexity_mean"] < scores["perplexity_unigram"] / 5
     shown = run("evaluate", "en_elmo_sm", text, "--tokenized")
     assert "12 predictions" in shown  # one sentence of 11 words: "France." is one
-    assert "one tokenized sentence a line" in shown
+    assert "one tokenized sentence per line" in shown
 
 
 def test_evaluate_says_what_is_wrong(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Counter:
 def embed(memory: SentenceMemory, compute: Counter, *sentences: Sentence, is_train: bool = True) -> list[Sentence]:
     """Embed sentences, check their values, and give those that were computed."""
     compute.asked = []
-    for sentence, layers_LTW in zip(sentences, memory.embed(sentences, compute, is_train=is_train), strict=True):
+    for sentence, layers_LTW in zip(sentences, memory.recall(sentences, compute, is_train=is_train), strict=True):
         assert torch.equal(layers_LTW, compute.expected(sentence))
     return compute.asked
 
@@ -92,8 +92,8 @@ def test_what_does_not_fit_is_computed_again_and_said_once() -> None:
 
 def test_memory_keeps_no_whole_batches() -> None:
     memory = SentenceMemory(BYTES_PER_TOKEN, None)
-    memory.embed([A], lambda sentences: [torch.zeros(3, 1000, 5)[:, :1]], is_train=True)
-    (kept,) = memory.embed([A], lambda sentences: [], is_train=True)
+    memory.recall([A], lambda sentences: [torch.zeros(3, 1000, 5)[:, :1]], is_train=True)
+    (kept,) = memory.recall([A], lambda sentences: [], is_train=True)
     assert kept.untyped_storage().nbytes() == BYTES_PER_TOKEN
 
 

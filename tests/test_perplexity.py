@@ -76,7 +76,7 @@ def spelled_out(
 ) -> dict[str, Any]:
     """Predict every word, one at a time."""
     sums = {"forward": 0.0, "backward": 0.0, "unigram": 0.0, "n_predicted": 0, "n_unknown": 0}
-    # Each frequency is one higher than it was; the begin of a sentence, which is not predicted, is just one.
+    # Each frequency is one higher than it was; the start of a sentence, which is not predicted, is just one.
     frequencies = {i: count + 1 for i, count in enumerate(VOCABULARY.counts)} | {VOCABULARY.BEGIN: 1}
     for words in sentences:
         ids = [VOCABULARY.id_of(word) for word in words]

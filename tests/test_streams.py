@@ -127,7 +127,7 @@ def test_one_row_without_ends(directory: Path) -> None:
     ]
     assert [i for i, start in enumerate(starts_of(batches, row=0)) if start] == [0, 4, 6]
     assert batches[0].n_words == 8
-    # And again from the begin.
+    # And again from the start.
     assert streams.positions.tolist() == [[0, 0]]
     assert steps_of(take(streams, 1), row=0, direction=0) == steps_of(batches, row=0, direction=0)
 

@@ -1,4 +1,7 @@
-"""Characters to token vectors: filters, max-pooling, highways, projection."""
+"""Characters to token vectors: filters, max-pooling, highways, projection.
+
+Shape suffixes beside those of lstm.py: V kind of character, C position in a word, D embedding of a character, F filter.
+"""
 
 from typing import Any
 
@@ -41,17 +44,17 @@ class CharCNN(nn.Module):
         """
         embedded_UCD = self.embedding(chars_UC)
         embedded_UCD = embedded_UCD.to(product_dtype(embedded_UCD))
-        pooled_UN = torch.cat(
+        pooled_UF = torch.cat(
             [
                 _MaxPool.apply(filter_(_unfold(embedded_UCD, width)))  # type: ignore[no-untyped-call]
                 for filter_, (width, _) in zip(self.filters, self.config.filters, strict=True)
             ],
             dim=-1,
         )
-        vectors_UN = torch.relu(pooled_UN) if self.config.activation == "relu" else torch.tanh(pooled_UN)
+        vectors_UF = torch.relu(pooled_UF) if self.config.activation == "relu" else torch.tanh(pooled_UF)
         for highway in self.highways:
-            vectors_UN = highway(vectors_UN)
-        vectors_UP: Tensor = self.projection(vectors_UN)
+            vectors_UF = highway(vectors_UF)
+        vectors_UP: Tensor = self.projection(vectors_UF)
         return vectors_UP
 
 
@@ -68,9 +71,9 @@ class Highway(nn.Module):
         self.carry = nn.Linear(width, width)
         self.transform = nn.Linear(width, width)
 
-    def forward(self, x_UN: Tensor) -> Tensor:
-        """RETURNS (Tensor): y_UN."""
-        return torch.lerp(x_UN, functional.relu(self.transform(x_UN)), torch.sigmoid(self.carry(x_UN)))
+    def forward(self, x_UF: Tensor) -> Tensor:
+        """RETURNS (Tensor): y_UF."""
+        return torch.lerp(x_UF, functional.relu(self.transform(x_UF)), torch.sigmoid(self.carry(x_UF)))
 
 
 class _MaxPool(torch.autograd.Function):
@@ -78,21 +81,21 @@ class _MaxPool(torch.autograd.Function):
     it often is in padding; amax would do the same, many times slower."""
 
     @staticmethod
-    def forward(ctx: Any, x_UCN: Tensor) -> Tensor:
-        """RETURNS (Tensor): maximum_UN."""
-        maximum_UN = x_UCN.amax(dim=1)
-        ctx.save_for_backward(x_UCN, maximum_UN)
-        return maximum_UN
+    def forward(ctx: Any, x_UCF: Tensor) -> Tensor:
+        """RETURNS (Tensor): maximum_UF."""
+        maximum_UF = x_UCF.amax(dim=1)
+        ctx.save_for_backward(x_UCF, maximum_UF)
+        return maximum_UF
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_maximum_UN: Tensor) -> Tensor:
-        """RETURNS (Tensor): d_x_UCN."""
-        x_UCN, maximum_UN = ctx.saved_tensors
+    def backward(ctx: Any, d_maximum_UF: Tensor) -> Tensor:
+        """RETURNS (Tensor): d_x_UCF."""
+        x_UCF, maximum_UF = ctx.saved_tensors
         # 1 at the maxima, 0 elsewhere.
-        is_maximum_UCN = (x_UCN - maximum_UN.unsqueeze(1)).sign_().add_(1)
-        d_x_UCN: Tensor = is_maximum_UCN.mul_((d_maximum_UN / is_maximum_UCN.sum(dim=1)).unsqueeze(1))
-        return d_x_UCN
+        is_maximum_UCF = (x_UCF - maximum_UF.unsqueeze(1)).sign_().add_(1)
+        d_x_UCF: Tensor = is_maximum_UCF.mul_((d_maximum_UF / is_maximum_UCF.sum(dim=1)).unsqueeze(1))
+        return d_x_UCF
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:

@@ -20,7 +20,7 @@ class BiLMConfig:
     filters (tuple): Pairs of (width in characters, number of filters).
     highways (int): Highway layers over the filters' output.
     activation (str): "relu" or "tanh", after max-pooling over a word.
-    max_chars (int): Bytes of a word that are read, its begin and end included.
+    max_chars (int): Bytes of a word that are read, the marks of its start and end included.
     projection (int): Width of a token vector, and of each direction's output.
     cells (int): Memory cells of each LSTM layer and direction.
     depth (int): LSTM layers of each direction.

@@ -1,6 +1,5 @@
-"""Sentences to layers: each word's spelling is read once, and sentences of like length run together."""
+"""Sentences to layers: each word's spelling is read once, and sentences of similar length run together."""
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
@@ -10,7 +9,7 @@ from ..characters import Mark, Word
 from .lstm import Packing, State
 from .model import BiLM, InitialState
 
-Encoder = Callable[[Sequence[Word]], Tensor]
+EncodeWords = Callable[[Sequence[Word]], Tensor]
 
 
 def embed_sentences(
@@ -19,7 +18,7 @@ def embed_sentences(
     *,
     max_batch_items: int,
     initial_state: InitialState = "stored",
-    encode_words: Encoder | None = None,
+    encode_words: EncodeWords | None = None,
 ) -> list[Tensor]:
     """Compute all layers of the biLM for each sentence, independently of all others.
 
@@ -27,7 +26,7 @@ def embed_sentences(
     sentences (Sequence[Sequence[str]]): The sentences' words. A sentence may be empty.
     max_batch_items (int): The most tokens to run at once, sentence marks included; a longer sentence runs alone.
     initial_state (str): What each sentence starts from: "stored" or "zero".
-    encode_words (Encoder): Encodes word types; by default the model's own, a `WordCache` to remember them.
+    encode_words (EncodeWords | None): Encodes word types; by default the model's own, a `WordCache` to remember them.
     RETURNS (list[Tensor]): One layers_LTW for each sentence, in the sentences' order, without the marks.
     """
     results: list[Tensor] = [torch.empty(0)] * len(sentences)
@@ -44,7 +43,7 @@ def run_batch(
     sentences: Sequence[Sequence[str]],
     state: State,
     *,
-    encode_words: Encoder | None = None,
+    encode_words: EncodeWords | None = None,
     with_marks: bool = False,
 ) -> tuple[list[Tensor], State]:
     """Run one batch of sentences from a given state.
@@ -52,7 +51,7 @@ def run_batch(
     bilm (BiLM): The model.
     sentences (Sequence[Sequence[str]]): The sentences' words.
     state (State): What each sentence starts from.
-    encode_words (Encoder): Encodes word types; by default the model's own.
+    encode_words (EncodeWords | None): Encodes word types; by default the model's own.
     with_marks (bool): Whether the layers have the sentence marks, too.
     RETURNS (tuple): One layers_LTW for each sentence, without the marks by default, and the state after each sentence: pass it
         on to carry it over to the sentences that follow.
@@ -80,45 +79,6 @@ def _reorder(state: State, order: list[int]) -> State:
     if order == list(range(len(order))):
         return state
     return State(state.hidden[:, :, order], state.cell[:, :, order])
-
-
-class WordCache:
-    """Remembers the vectors of word types, which do not depend on context.
-
-    Valid for one model, while its weights stay as they are; no gradients flow through it. When it is full it starts anew: the frequent words, which
-    are what it is for, are back after a few sentences.
-
-    capacity (int): The most word types to remember.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._row_by_word: dict[Word, int] = {}
-        self._vectors_UP = torch.empty(0)
-        self._lock = threading.Lock()
-
-    def encode_words(self, bilm: BiLM, words: Sequence[Word]) -> Tensor:
-        """Encode words, reading only the spelling of those that are not remembered.
-
-        bilm (BiLM): The model.
-        words (Sequence[Word]): The words, each of them once.
-        RETURNS (Tensor): vectors_UP.
-        """
-        with self._lock:
-            if not len(self._vectors_UP):
-                self._vectors_UP = bilm.char_cnn.embedding.weight.new_empty(self._capacity, bilm.config.projection)
-            new = [word for word in words if word not in self._row_by_word]
-            if len(self._row_by_word) + len(new) > self._capacity:
-                self._row_by_word.clear()
-                new = list(words)
-            if len(new) > self._capacity:
-                return bilm.encode_words(new)
-            if new:
-                start = len(self._row_by_word)
-                self._vectors_UP[start : start + len(new)] = bilm.encode_words(new).detach()
-                self._row_by_word.update(zip(new, range(start, start + len(new)), strict=True))
-            rows = torch.as_tensor([self._row_by_word[word] for word in words]).to(bilm.device)
-            return self._vectors_UP[rows]
 
 
 def _batch_by_length(lengths: Sequence[int], max_items: int) -> Iterator[list[int]]:

@@ -2,8 +2,9 @@
 
 torch.nn.LSTM has projections but no clipping, so it cannot run published weights.
 
-Shape suffixes: A direction (0 forward, 1 backward), N token of the packed batch, B sentence, I input, P projection,
-H memory cells, G the four gates side by side.
+Shape suffixes, here and in the rest of bilm/: A direction (0 forward, 1 backward), B sentence, T step or token of one sentence,
+N token of the packed batch, U word type, L layer, P projection, W both directions' projections side by side, H memory cells, G the
+four gates side by side, X input and hidden state side by side.
 """
 
 from collections.abc import Callable, Iterator
@@ -108,22 +109,22 @@ class BiLSTM(nn.Module):
         """
         if dropout is None and not torch.is_grad_enabled():
             # The first layer's product is made for each type, not for each token.
-            x_AUP = types_UP.expand(2, -1, -1)
+            x = types_UP.expand(2, -1, -1)
             rows_AN: Tensor | None = types_AN + types_AN.new_tensor([[0], [len(types_UP)]])
         else:
             # In full precision, in which the gradients of a frequent word's many tokens add up.
-            x_AUP, rows_AN = functional.embedding(types_AN, types_UP.to(state.cell.dtype)), None
+            x, rows_AN = functional.embedding(types_AN, types_UP.to(state.cell.dtype)), None
         outputs: list[Tensor] = []
         hidden, cell = [], []
         for i, layer in enumerate(self.layers):
             if dropout is not None:
-                x_AUP = dropout(x_AUP)
+                x = dropout(x)
             y_ANP, hidden_ABP, cell_ABH = layer(
-                x_AUP, rows_AN, sizes, state.hidden[i], state.cell[i], keep, anew and (anew.hidden[i], anew.cell[i])
+                x, rows_AN, sizes, state.hidden[i], state.cell[i], keep, anew and (anew.hidden[i], anew.cell[i])
             )
             # The residual stays outside the cell: what recurs is the layer's own output.
-            outputs.append(x_AUP + y_ANP if self.skip_connections and outputs else y_ANP)
-            x_AUP, rows_AN = outputs[-1], None
+            outputs.append(x + y_ANP if self.skip_connections and outputs else y_ANP)
+            x, rows_AN = outputs[-1], None
             hidden.append(hidden_ABP)
             cell.append(cell_ABH)
         return outputs, State(torch.stack(hidden), torch.stack(cell))
@@ -151,7 +152,7 @@ class BiLSTMLayer(nn.Module):
 
     def forward(
         self,
-        x_AUP: Tensor,
+        x: Tensor,
         rows_AN: Tensor | None,
         sizes: list[int],
         hidden_ABP: Tensor,
@@ -161,9 +162,8 @@ class BiLSTMLayer(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run one layer over a packed batch.
 
-        x_AUP (Tensor): The layer's inputs, each of them once.
-        rows_AN (Tensor | None): Which input each token has, counted over both directions; None where there is one
-            input for each token, in order.
+        x (Tensor): The layer's inputs: x_AUP, each word type once, or x_ANP, one for each token.
+        rows_AN (Tensor | None): Which row of x_AUP each token has, counted over both directions; None with x_ANP.
         sizes (list[int]): Sentences at each step.
         hidden_ABP, cell_ABH (Tensor): The state at the start.
         keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew.
@@ -175,14 +175,14 @@ class BiLSTMLayer(nn.Module):
             weights = (self.weight, _add_to_forget_gate(self.bias), self.projection)
             clips = (self.cell_clip, self.projection_clip)
             result: tuple[Tensor, Tensor, Tensor] = Recurrence.apply(  # type: ignore[no-untyped-call]
-                x_AUP, hidden_ABP, cell_ABH, *weights, clips, sizes, keep, anew
+                x, hidden_ABP, cell_ABH, *weights, clips, sizes, keep, anew
             )
             return result
         hidden_weight_APG = self.weight.chunk(2, dim=1)[1]
         outputs: list[Tensor] = []
         finished: list[tuple[Tensor, Tensor]] = []
         h, c = hidden_ABP, cell_ABH
-        for gates, size, keep_B1 in zip(self._input_gates(x_AUP, rows_AN, sizes), sizes, keep, strict=True):
+        for gates, size, keep_B1 in zip(self._input_gates(x, rows_AN, sizes), sizes, keep, strict=True):
             if size < h.shape[1]:
                 finished.append((h[:, size:], c[:, size:]))
                 h, c = h[:, :size], c[:, :size]
@@ -199,17 +199,17 @@ class BiLSTMLayer(nn.Module):
         last_hidden, last_cell = zip(*reversed(finished), strict=True)
         return torch.cat(outputs, dim=1), torch.cat(last_hidden, dim=1), torch.cat(last_cell, dim=1)
 
-    def _input_gates(self, x_AUP: Tensor, rows_AN: Tensor | None, sizes: list[int]) -> Iterator[Tensor]:
+    def _input_gates(self, x: Tensor, rows_AN: Tensor | None, sizes: list[int]) -> Iterator[Tensor]:
         """The input's share of each step's gates. It needs no loop over time: few large products make it."""
         weight_APG = self.weight.chunk(2, dim=1)[0]
         bias_A1G = _add_to_forget_gate(self.bias).unsqueeze(1)
         if rows_AN is not None:
-            gates_XG = torch.baddbmm(bias_A1G, x_AUP, weight_APG).flatten(0, 1)
+            gates = torch.baddbmm(bias_A1G, x, weight_APG).flatten(0, 1)
             for rows in torch.split(rows_AN, sizes, dim=1):
-                yield functional.embedding(rows, gates_XG)
+                yield functional.embedding(rows, gates)
             return
         for start, block in _blocks(sizes):
-            gates_ANG = torch.baddbmm(bias_A1G, x_AUP[:, start : start + sum(block)], weight_APG)
+            gates_ANG = torch.baddbmm(bias_A1G, x[:, start : start + sum(block)], weight_APG)
             yield from torch.split(gates_ANG, block, dim=1)
 
 

@@ -59,7 +59,7 @@ class BiLM(nn.Module):
         random = numpy.random.RandomState(seed)
         with torch.no_grad():
             for parameter in self.parameters():
-                # The second dimension from behind is what a product sums over, but for nn.Linear, which is transposed.
+                # What a product sums over: LSTM weights are (direction, in, out), nn.Linear has (out, in).
                 fan_in = parameter.shape[-2 if parameter.dim() == 3 else -1]
                 values = random.standard_normal(tuple(parameter.shape)) / numpy.sqrt(fan_in)
                 parameter.copy_(torch.as_tensor(values))

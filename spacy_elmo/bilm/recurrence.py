@@ -115,7 +115,7 @@ class Recurrence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Run the layer backwards. `d` is the gradient of the loss by what follows it."""
+        """Run the layer backwards. `d_x` is the gradient of the loss with respect to x."""
         d_y, d_last_hidden, d_last_cell = gradients
         weight_AXG, projection_AHP = ctx.saved_tensors
         cell_clip, output_clip = ctx.clips

@@ -1,4 +1,4 @@
-"""`python -m spacy elmo ...`: one file a command."""
+"""`python -m spacy elmo ...`: one file per command."""
 
 import typer
 from spacy.cli._util import app as spacy_app

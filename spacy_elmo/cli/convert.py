@@ -27,7 +27,7 @@ def convert_cli(
         None,
         "--warm-up",
         "-w",
-        help="A text to find an initial state from: one sentence a line, tokens separated by spaces, a few hundred lines",
+        help="A text to find an initial state from: one sentence per line, tokens separated by spaces, a few hundred lines",
         exists=True,
         dir_okay=False,
     ),
@@ -80,7 +80,7 @@ def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None =
     source (list[Path]): The options and the weights of a published model, or one weights directory.
     target (Path): The directory to write.
     to (str): The form to write: "spacy-elmo" or "bilm-tf".
-    warm_up (Path | None): A text to find an initial state from, one tokenized sentence a line.
+    warm_up (Path | None): A text to find an initial state from, one tokenized sentence per line.
     RETURNS (tuple): The model, and whether its initial state has settled, if one was to be found.
     """
     from ..bilm.warm_up import find_initial_state

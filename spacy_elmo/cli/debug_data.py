@@ -14,7 +14,7 @@ def debug_data_cli(
     lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     max_chars: int = Opt(
-        50, "--max-chars", "-m", help="Bytes of a word that the model reads, begin and end included", min=3
+        50, "--max-chars", "-m", help="Bytes of a word that the model reads, marks of start and end included", min=3
     ),
 ) -> None:
     """Show what is in a corpus before hours are spent on it: how much there is, how large a vocabulary it wants, and how

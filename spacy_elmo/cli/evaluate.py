@@ -24,7 +24,7 @@ def evaluate_cli(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's own text"
     ),
     tokenized: bool = Opt(
-        False, "--tokenized", "-t", help="Take one tokenized sentence a line, whatever the model's own text was"
+        False, "--tokenized", "-t", help="Take one tokenized sentence per line, whatever the model's own text was"
     ),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     output: Path | None = Opt(None, "--output", "-o", help="Write the numbers to this file, too, as JSON"),
@@ -56,7 +56,7 @@ def evaluate_cli(
         f"{likelihood.n_predicted:,} predictions in each direction, the ends of sentences included; "
         f"{likelihood.n_unknown:,} of them ({share:.2%}) are unknown words, which count as one"
     )
-    tokenization = "one tokenized sentence a line" if lang is None else f"raw text in the language {lang!r}"
+    tokenization = "one tokenized sentence per line" if lang is None else f"raw text in the language {lang!r}"
     msg.text(f"Text was taken as {tokenization}; docs (.spacy) are taken as they are")
 
 

@@ -14,12 +14,12 @@ CORPUS_HELP = (
     "Text (.txt), JSON lines with a text each (.jsonl) or docs (.spacy), gzipped or not, or a directory of them"
 )
 PROCESSES_HELP = "Processes that tokenize raw text"
-LANG_HELP = "The language of raw text, which is then tokenized; leave it out for one tokenized sentence a line"
+LANG_HELP = "The language of raw text, which is then tokenized; leave it out for one tokenized sentence per line"
 
 
 def init_vocab_cli(
     corpus: Path = Arg(..., help=CORPUS_HELP),
-    output: Path = Arg(..., help="The file to write: a word and its frequency a line"),
+    output: Path = Arg(..., help="The file to write: a word and its frequency per line"),
     lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     max_size: int = Opt(800_000, "--max-size", "-n", help="The most words; the others count as unknown", min=4),

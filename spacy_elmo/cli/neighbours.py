@@ -23,7 +23,7 @@ def neighbours_cli(
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
     weights: str | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
-    tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence a line"),
+    tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="How many neighbours to show", min=1),
     limit: int = Opt(0, "--limit", help="Sentences of the corpus to look at; 0 for all", min=0),
     layers: list[int] = Opt(

@@ -29,7 +29,7 @@ DIVERGED = (
 
 CPU = torch.device("cpu")
 
-# Docs of like length that are decoded together: enough to make a step worth while, few enough for the cache.
+# Docs of similar length that are decoded together: enough to make a step worth while, few enough for the cache.
 DOCS_AT_ONCE = 64
 
 survive_forks()

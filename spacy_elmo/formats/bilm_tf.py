@@ -68,7 +68,7 @@ def published_views(bilm: BiLM) -> dict[str, Tensor]:
     config, ours = bilm.config, dict(bilm.named_parameters())
     views: dict[str, Tensor] = {"char_embed": ours["char_cnn.embedding.weight"]}
     for i, (width, count) in enumerate(config.filters):
-        # Ours: one row a filter, its characters side by side. Theirs: (1, characters, embedding, filters).
+        # Ours: one row per filter, its characters side by side. Theirs: (1, characters, embedding, filters).
         weight = ours[f"char_cnn.filters.{i}.weight"].view(count, width, config.char_dim)
         views[f"CNN/W_cnn_{i}"] = weight.permute(1, 2, 0).unsqueeze(0)
         views[f"CNN/b_cnn_{i}"] = ours[f"char_cnn.filters.{i}.bias"]

@@ -1,4 +1,4 @@
-"""Docs to one vector a token: the biLM, and a mix of its layers."""
+"""Docs to one vector per token: the biLM, and a mix of its layers."""
 
 from collections.abc import Iterator
 from functools import partial

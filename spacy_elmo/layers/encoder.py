@@ -14,8 +14,9 @@ from thinc.types import Floats3d
 from torch import Tensor
 
 from ..bilm import weights as weights_io
-from ..bilm.embed import WordCache, embed_sentences
+from ..bilm.embed import embed_sentences
 from ..bilm.model import BiLM, InitialState
+from ..bilm.word_cache import WordCache
 from ..forks import survive_forks
 from ..models import find_weights
 from .elmo import ENCODER_NAME
@@ -137,8 +138,8 @@ def _start_memory(settings: EncoderSettings, bilm: BiLM) -> None:
     """Remember the outputs of a frozen biLM from now on: training reads the same sentences in every epoch."""
     if settings.frozen and (settings.cache_mb or settings.cache_dir) and bilm not in _memories:
         if _memories:
-            # A pipeline and its listeners refer to each other, so that one which is no longer used, and its memory, are
-            # there until Python looks for such circles, which it may not do for long.
+            # A pipeline and its listeners form a cycle of references: one that is no longer used, and its memory, stay until
+            # the garbage collector runs, which may be far off.
             gc.collect()
         _memories[bilm] = SentenceMemory(settings.cache_mb * 1_000_000, settings.cache_dir)
 
@@ -149,7 +150,7 @@ def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT, *, is_train: bool)
         (i, window) for i, doc in enumerate(docs) for window in doc_windows(doc, settings.window, settings.overlap)
     ]
     sentences = [tuple(docs[i][position].orth_ for position in window.tokens) for i, window in windows]
-    embed = partial(
+    compute = partial(
         embed_sentences,
         bilm,
         max_batch_items=settings.max_batch_items,
@@ -157,7 +158,7 @@ def _encode(settings: EncoderSettings, bilm: BiLM, docs: InT, *, is_train: bool)
         encode_words=partial(_word_cache(bilm).encode_words, bilm) if settings.frozen else None,
     )
     memory = _memories.get(bilm)
-    results = embed(sentences) if memory is None else memory.embed(sentences, embed, is_train=is_train)
+    results = compute(sentences) if memory is None else memory.recall(sentences, compute, is_train=is_train)
     pieces: list[list[Tensor]] = [[] for _ in docs]
     positions: list[list[int]] = [[] for _ in docs]
     for (i, window), layers_LTW in zip(windows, results, strict=True):

@@ -72,8 +72,11 @@ def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> No
 def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
     upstream = _upstream(model)
     upstream.check_listener(model)
-    received = is_train and take_batch(model, docs)
-    layers, send = received or (upstream.provide_layers(docs, is_train=is_train), None)
+    received = take_batch(model, docs) if is_train else None
+    if received is None:
+        layers, send = upstream.provide_layers(docs, is_train=is_train), None
+    else:
+        layers, send = received
     vectors, backprop_mix = model.layers[0](layers, is_train)
 
     def backprop(d_vectors: OutT) -> InT:
@@ -96,8 +99,10 @@ def forward_tok2vec_listener(
     link (Link): The upstream.
     """
     link.upstream.check_listener(model)
-    received = is_train and take_batch(model, docs)
-    return received or (link.upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: [])
+    received = take_batch(model, docs) if is_train else None
+    if received is None:
+        return link.upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: []
+    return received
 
 
 def init_tok2vec_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:

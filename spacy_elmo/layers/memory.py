@@ -21,11 +21,11 @@ MOST_PREDICTED = 100_000
 class SentenceMemory:
     """Remembers the layers of sentences: in memory up to a bound, then in a file if there is a directory for it.
 
-    Valid for one biLM, while its weights stay as they are. Training goes through its sentences in circles, so that what
-    is full stays as it is: dropping the oldest would always drop what comes next.
+    Valid for one biLM, while its weights stay as they are. Nothing is ever dropped for something newer: epochs visit the
+    sentences in a cycle, so the oldest one is the one that is needed next.
 
-    What training reads is remembered at once. What is only predicted is when it comes again and training has gone on in
-    between, as with the data that training is evaluated on: what a pipeline reads after its training is not.
+    Sentences that are read in training are remembered at once. A sentence that is only predicted is remembered the second
+    time, if there was a training step in between: that is so for dev data, and not for what a pipeline reads after training.
 
     max_bytes (int): The most bytes of layers to keep in memory.
     directory (str | None): Where to keep what does not fit, in a file without a name that is gone when the process is.
@@ -42,7 +42,7 @@ class SentenceMemory:
         self._lock = threading.Lock()
         self._is_full = False
 
-    def embed(
+    def recall(
         self,
         sentences: Sequence[Sentence],
         compute: Callable[[Sequence[Sentence]], list[Tensor]],

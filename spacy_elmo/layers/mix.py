@@ -1,4 +1,4 @@
-"""Layers to one vector a token: normalize, mix, drop."""
+"""Layers to one vector per token: normalize, mix, drop."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ OutT = list[Floats2d]  # for each doc: (nT, nO), or (nT, nL * nO) where layers a
 def mix(
     *, layers: str | int | list[float], gamma: float, layer_norm: bool, dropout: float, l2: float
 ) -> Model[InT, OutT]:
-    """Build the way from all layers to one vector a token.
+    """Build the way from all layers to one vector per token.
 
     layers (str | int | list[float]): "mix" for a learned mix, "concat" for all layers side by side; otherwise what
         `fixed_mix` takes.

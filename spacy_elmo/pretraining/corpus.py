@@ -39,7 +39,7 @@ def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator
     path (Path): A text file (.txt), a file of JSON lines with a `text` each (.jsonl) or a DocBin (.spacy), gzipped (.gz)
         or not; or a directory of such files, read in the order of their names.
     lang (str | None): The language, whose spaCy tokenizer splits raw text into sentences and words; None for text that is
-        tokenized already, one sentence a line, its tokens separated by spaces. Docs have tokens, and are taken as they are.
+        tokenized already, one sentence per line, its tokens separated by spaces. Docs have tokens, and are taken as they are.
     n_process (int): How many processes tokenize.
     YIELDS (list[str]): The words of a sentence, at least one.
     """
@@ -168,7 +168,7 @@ def _read_lines(path: Path) -> Iterator[str]:
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()  # Windows marks the begin of files
+                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()  # Windows marks the start of files
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "

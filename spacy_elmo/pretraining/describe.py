@@ -35,7 +35,7 @@ def describe_corpus(sentences: Iterable[list[str]], *, max_chars: int) -> Descri
     """Count what is in a corpus.
 
     sentences (Iterable[list[str]]): The sentences' words.
-    max_chars (int): How many characters of a word the model reads: bytes of UTF-8, and two for its begin and end.
+    max_chars (int): How many characters of a word the model reads: bytes of UTF-8, and two for the marks of its start and end.
     RETURNS (Description): The numbers.
     """
     types: Counter[str] = Counter()

@@ -55,7 +55,7 @@ def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[
     def make(parameters: Iterable["Parameter"]) -> "Optimizer":
         from torch import optim
 
-        # LBFGS wants to compute the loss several times a step, SparseAdam has no use for dense gradients.
+        # LBFGS wants to compute the loss several times per step, SparseAdam has no use for dense gradients.
         found = {
             name: getattr(optim, name) for name in optim.__all__ if name not in ("LBFGS", "Optimizer", "SparseAdam")
         }

@@ -22,7 +22,7 @@ class Likelihood:
 
     forward, backward (float): The sum of each direction's cross-entropies, in nats.
     unigram (float): That of a model which knows nothing but the training text's frequencies.
-    n_predicted (int): How many predictions each direction made: a sentence's words, and its end or begin.
+    n_predicted (int): How many predictions each direction made: a sentence's words, and its end or start.
     n_unknown (int): How many of them were words that are not in the vocabulary. They count as one class.
     """
 

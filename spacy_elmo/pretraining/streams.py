@@ -1,7 +1,7 @@
 """A corpus as rows that are read side by side, a few tokens at a time, for both directions.
 
 Each row reads the whole corpus in a circle, and the rows start at equal distances. So every batch has a bit of every
-part of the corpus, nothing has to be shuffled or held in memory, and where a run is in its corpus is two numbers a row.
+part of the corpus, nothing has to be shuffled or held in memory, and where a run is in its corpus is two numbers per row.
 
 Shape suffixes: A direction (0 forward, 1 backward), T step, B row, N = T * B token, U word type.
 """
@@ -127,7 +127,7 @@ class Streams:
 
 
 class _Sentence:
-    """What both directions read in a sentence, and what they predict: forward up to its end, backward to its begin."""
+    """What both directions read in a sentence, and what they predict: forward up to its end, backward to its start."""
 
     def __init__(self, words: Sequence[str], vocabulary: Vocabulary, with_end: bool, next_start: int) -> None:
         ids = [vocabulary.id_of(word) for word in words]

@@ -62,13 +62,13 @@ class Vocabulary:
     @property
     def n_predicted(self) -> int:
         """RETURNS (int): How many words a language model in one direction predicts in the corpus: all, and the end of each
-        sentence, but not its begin."""
+        sentence, but not its start."""
         return sum(self.counts) - self.counts[self.BEGIN]
 
     @property
     def unigram_perplexity(self) -> float:
         """RETURNS (float): The perplexity of the corpus for a model that knows only these frequencies: what a language
-        model in one direction has to beat. The begin of a sentence is not predicted, and not counted."""
+        model in one direction has to beat. The start of a sentence is not predicted, and not counted."""
         counts = [
             count for word, count in zip(self.words, self.counts, strict=True) if word != BEGIN_SENTENCE and count
         ]
@@ -76,7 +76,7 @@ class Vocabulary:
         return exp(-sum(count / total * log(count / total) for count in counts))
 
     def to_disk(self, path: Path) -> None:
-        """Write the vocabulary, a word and its frequency a line.
+        """Write the vocabulary, a word and its frequency per line.
 
         path (Path): The file.
         """

@@ -1,4 +1,4 @@
-"""Token vectors to one vector a doc, in Thinc: the biattentive network as a layer."""
+"""Token vectors to one vector per doc, in Thinc: the biattentive network as a layer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The biattentive classification network (McCann et al. 2017, section 5), from token vectors to one vector a doc.
+"""The biattentive classification network (McCann et al. 2017, section 5), from token vectors to one vector per doc.
 
 Shape suffixes: B doc, T token, S token that is attended to, I input, E vectors beside the integrator's output, H the
 encoder's two directions side by side, G what is pooled (the integrator's two directions, and E), P pooled, O output.
