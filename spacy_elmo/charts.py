@@ -45,6 +45,7 @@ class Chart:
     log_scale (bool): Whether equal ratios, not equal differences, are equally far apart upwards.
     x_ticks (Sequence[float]): Where numbers stand below it, from left to right, if not where it finds best: the first and the
         last are its ends, and equal ratios between them are equally far apart.
+    per_cent (bool): Whether heights are scores, which end at 0 and 100.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Chart:
     lines: Sequence[Line] = field(default_factory=list)
     log_scale: bool = False
     x_ticks: Sequence[float] = ()
+    per_cent: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def _draw(chart: Chart) -> list[str]:
     has_x_ticks = len(chart.x_ticks) > 1
     x_ticks = chart.x_ticks if has_x_ticks else _ticks(min(x for x, _ in points), max(x for x, _ in points))
     heights = [y for _, y in points] + [y for line in chart.lines for pair in line.band for y in pair]
-    y_ticks = _log_ticks(min(heights), max(heights)) if chart.log_scale else _ticks(min(heights), max(heights))
+    find_ticks = _log_ticks if chart.log_scale else _score_ticks if chart.per_cent else _ticks
+    y_ticks = find_ticks(min(heights), max(heights))
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     x_place = _scale(x_ticks[0], x_ticks[-1], LEFT, right, log_scale=has_x_ticks)
     y_place = _scale(y_ticks[0], y_ticks[-1], bottom, top, log_scale=chart.log_scale)

@@ -133,7 +133,7 @@ def _plain(text: str) -> str:
 
 def _inline(text: str) -> str:
     """Write a part of a line so that Markdown shows it as it is."""
-    return re.sub(r"[\\`*\[\]<>|&~$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(text.split()))
+    return re.sub(r"[\\`*\[\]<>|&~$]|(?<![^\W_])_|_(?![^\W_])|#$", r"\\\g<0>", " ".join(text.split()))
 
 
 # As HTML

@@ -172,6 +172,13 @@ def test_given_ticks_are_ends_and_ratios() -> None:
     assert_inside(points_of(group)[0])
 
 
+def test_scores_end_at_a_hundred() -> None:
+    line = Line("f", [(1, 100.0), (100, 100.0)])
+    (group,) = draw(Chart("", "", [line], x_ticks=[1, 100], per_cent=True))
+    assert "120" not in texts_of(group)
+    assert "100" in texts_of(group)
+
+
 def test_ticks_that_would_touch_are_left_out() -> None:
     (group,) = draw(Chart("", "share", [Line("f", [(1, 10), (100, 30)])], x_ticks=[1, 2, 50, 90, 95, 100]))
     texts = texts_of(group)

@@ -99,6 +99,39 @@ def test_comparison_by_hand(tmp_path: Path, baseline: Path) -> None:
     assert [figure.name for figure in figures_of(page)] == ["ents_f-seeds", "ents_f-labels"]
 
 
+def test_runs_whose_names_are_spelled_alike(tmp_path: Path) -> None:
+    runs = [write_trials(tmp_path / name, {100.0: [0.5]}) for name in ("run_1", "run-1")]
+    assert [run.name for run in read_runs(runs)] == list(map(str, runs))
+    page = compare(*runs, names=["A", "B"])
+    assert page.title == "Named entities: B against A"
+    assert "--names A,B" in str(page.sections[-1])
+
+
+def test_trials_of_different_configs_are_no_run(tmp_path: Path, baseline: Path) -> None:
+    mixed = write_trials(tmp_path / "mixed", {100.0: [0.5, 0.5]}, identity={"config": "one"})
+    path = Place(100.0, 1).below(mixed) / METRICS
+    path.write_text(path.read_text(encoding="utf8").replace('"one"', '"other"'), encoding="utf8")
+    with pytest.raises(ValueError, match="different configs or data: share 100, seed 0 and share 100, seed 1"):
+        compare(baseline, mixed)
+
+
+def test_scores_of_any_name_have_figures(tmp_path: Path) -> None:
+    changes = {"score_weights": {"ents_f": 0.0, "spans_a/b (c)_f": 1.0}, "scores": {"spans_a/b (c)_f": 0.5}}
+    one, other = (write_trials(tmp_path / name, {100.0: [0.5]}, **changes) for name in ("one", "other"))
+    write_comparison(compare(one, other), tmp_path / "out")
+    assert (tmp_path / "out" / "spans_a-b--c-_f-seeds.svg").exists()
+
+
+def test_several_mixes_in_one_place_are_not_averaged(tmp_path: Path, baseline: Path) -> None:
+    mixes = [
+        {"component": "ner", "place": "", "weights": weights, "gamma": 1.0} for weights in ([1.0, 0.0], [0.0, 1.0])
+    ]
+    elmo = write_trials(tmp_path / "elmo", {100.0: [0.50, 0.52]}, mixes=mixes)
+    figure = next(figure for figure in figures_of(compare(baseline, elmo)) if figure.name == "mixes-1")
+    assert "1.00" in figure.svg
+    assert "0.50" not in figure.svg
+
+
 def test_learned_mixes_are_drawn(tmp_path: Path, baseline: Path) -> None:
     elmo = write_trials(tmp_path / "elmo", {100.0: [0.50, 0.52]})
     for seed, (weights, gamma) in enumerate([([0.2, 0.8], 1.0), ([0.4, 0.6], 2.0)]):
@@ -359,4 +392,8 @@ def test_report_of_comparisons_and_of_a_language_model(tmp_path: Path, baseline:
     content.write_text(content.read_text(encoding="utf8")[:-20], encoding="utf8")
     with pytest.raises(ValueError, match=f"{content} cannot be read"):
         write_report(page, [tmp_path / "One"], title="x")
+    for text in ('{"title": "x", "blocks": ["x"], "sections": []}', '{"title": null, "blocks": [], "sections": []}'):
+        content.write_text(text, encoding="utf8")
+        with pytest.raises(ValueError, match=f"{content} cannot be read"):
+            write_report(page, [tmp_path / "One"], title="x")
     assert page.read_bytes() == old

@@ -346,12 +346,18 @@ def test_only_empty_docs_to_initialize_with() -> None:
         nlp.get_pipe("crf_ner").initialize(lambda: examples, labels=["PERSON"])
 
 
-@pytest.mark.parametrize(("nO", "message"), [(13, "nO is 13, but .* are 9"), (5, "model scores 5 tags")])
+@pytest.mark.parametrize(("nO", "message"), [(13, "nO is 13, but .* are 9"), (5, "nO is 5, but .* are 9")])
 def test_number_of_tags_that_does_not_fit(nO: int, message: str) -> None:
     nlp = make_nlp(SMALL.replace('CrfTagger.v1"', f'CrfTagger.v1"\nnO = {nO}'))
     with pytest.raises(ValueError, match=message):
         initialize(nlp)
     assert initialize(make_nlp(SMALL.replace('CrfTagger.v1"', 'CrfTagger.v1"\nnO = 9'))).labels == LABELS
+
+
+@pytest.mark.parametrize("labels", ["PLACE", {"0": {"PLACE": 1}}])
+def test_labels_of_another_form(labels: Any) -> None:
+    with pytest.raises(ValueError, match="labels of 'crf_ner' must be a list, got"):
+        initialize(make_nlp(), labels=labels)
 
 
 def test_not_initialized() -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy
 import pytest
 import spacy
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2VecListener
@@ -315,6 +316,20 @@ def test_frozen_bilm_stays_and_unfrozen_one_learns(weights: str) -> None:
             after = get_bilm(nlp.get_pipe("elmo").encoder).state_dict()
             moved = {name for name in before if not numpy.array_equal(before[name].numpy(), after[name].numpy())}
             assert moved == (set() if frozen else set(before))
+
+
+def test_averages_reach_an_unfrozen_bilm(weights: str) -> None:
+    nlp = make_nlp(weights, OWN, frozen=False)
+    nlp.initialize(lambda: make_examples(nlp))
+    optimizer = Adam(0.01, use_averages=True)
+    for _ in range(5):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    bilm, vectors = get_bilm(nlp.get_pipe("elmo").encoder), nlp("Ada wrote it .").tensor
+    raw = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
+    with nlp.use_params(optimizer.averages):
+        assert [name for name, parameter in bilm.named_parameters() if torch.equal(parameter, raw[name])] == []
+        assert not numpy.allclose(nlp("Ada wrote it .").tensor, vectors, atol=1e-5)
+    assert_array_equal(nlp("Ada wrote it .").tensor, vectors)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.1, 0.003])

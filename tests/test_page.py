@@ -142,6 +142,8 @@ def test_markdown_has_everything_in_its_place() -> None:
         ("a | b", "a \\| b"),
         ("*x* _y_ `z` [u](v)", "\\*x\\* \\_y\\_ \\`z\\` \\[u\\](v)"),
         ("ents_f", "ents_f"),
+        ("__init__", "\\_\\_init\\_\\_"),
+        ("C #", "C \\#"),
         ("two\nlines", "two lines"),
         ("# no heading", "\\# no heading"),
         ("- no list", "\\- no list"),

@@ -244,9 +244,10 @@ def test_links_of_the_docs_lead_somewhere() -> None:
             if link.startswith("http"):
                 continue
             target, _, anchor = link.partition("#")
-            assert (page.parent / target).exists(), f"{page.name}: {link}"
+            path = page.parent / target if target else page
+            assert path.exists(), f"{page.name}: {link}"
             if anchor:
-                lines = (page.parent / target).read_text(encoding="utf8").splitlines()
+                lines = path.read_text(encoding="utf8").splitlines()
                 headings = [line.lstrip("# ").lower().replace(" ", "-") for line in lines if line.startswith("#")]
                 assert anchor in headings, f"{page.name}: {link}"
 
@@ -329,6 +330,13 @@ def test_recipe_of_the_bundled_model_has_its_sizes() -> None:
 def test_workflow_all_has_every_command_of_the_others() -> None:
     workflows = srsly.read_yaml(ROOT / "project.yml")["workflows"]
     assert workflows["all"] == [*workflows["pretrain"], *workflows["ner"], *workflows["textcat"], "report"]
+
+
+def test_commands_depend_on_what_others_make() -> None:
+    project = srsly.read_yaml(ROOT / "project.yml")
+    made = {path for command in project["commands"] for path in command.get("outputs", [])}
+    wanted = {path for command in project["commands"] for path in command.get("deps", [])}
+    assert {path for path in wanted if path.startswith(("corpus/", "training/"))} <= made
 
 
 @pytest.mark.parametrize("folder", ["wnut17", "sst5"])

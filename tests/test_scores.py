@@ -14,11 +14,11 @@ from spacy_elmo.comparison.scoring import score_tags
 def test_tags_are_scored_one_by_one() -> None:
     vocab = Vocab()
     words = ["the", "cat", "sees", "a", "dog", "there"]
-    predicted = Doc(vocab, words=words, tags=["DET", "NOUN", "NOUN", "DET", "VERB", "ADV"])
+    predicted = Doc(vocab, words=words, tags=["DET", "NOUN", "NOUN", "", "VERB", "ADV"])
     gold = Doc(vocab, words=words, tags=["DET", "NOUN", "VERB", "DET", "NOUN", ""])
     scores = score_tags([Example(predicted, gold)], "tag_")
     assert scores == {
-        "DET": {"p": 1.0, "r": 1.0, "f": 1.0},
+        "DET": {"p": 1.0, "r": 0.5, "f": pytest.approx(2 / 3)},
         "NOUN": {"p": 0.5, "r": 0.5, "f": pytest.approx(0.5)},
         "VERB": {"p": 0.0, "r": 0.0, "f": 0.0},
     }
@@ -39,13 +39,13 @@ def test_statistics_by_hand() -> None:
             [46, 47, 48],
             [40, 41, 42],
             "‘B’ scores higher by 6.0 points than ‘A’ on average: 47.0 against 41.0. Every seed of ‘B’ is above every seed of ‘A’ "
-            "(3 and 3 seeds); if the two were equally good, chance alone would do that once in 20 times.",
+            "(3 and 3 seeds); if the two were equally good, they would be so far apart, one way or the other, in 2 of 20 cases.",
         ),
         (
             [39, 39.5],
             [40, 41, 42],
             "‘B’ scores lower by 1.8 points than ‘A’ on average: 39.2 against 41.0. Every seed of ‘B’ is below every seed of ‘A’ "
-            "(2 and 3 seeds); if the two were equally good, chance alone would do that once in 10 times.",
+            "(2 and 3 seeds); if the two were equally good, they would be so far apart, one way or the other, in 2 of 10 cases.",
         ),
         (
             [40, 43],
@@ -72,6 +72,7 @@ def test_statistics_by_hand() -> None:
             "else: only several can tell.",
         ),
         ([41, 43], [42], "‘B’ scores as high as ‘A’: 42.0 on average."),
+        ([41, 43.001], [42], "‘B’ scores as high as ‘A’: 42.0 on average."),
     ],
 )
 def test_conclusions_claim_no_more_than_the_seeds_say(

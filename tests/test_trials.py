@@ -117,11 +117,11 @@ def make_trials(corpus: Path, *, shares: Sequence[float] = (100.0,), seeds: int 
 
 def refuse(trials: Trials, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        trials.todo  # noqa: B018
+        trials.find_todo()
 
 
 def run_all(trials: Trials) -> list[dict[str, Any]]:
-    return [trials.run(place) for place in trials.todo]
+    return [trials.run(place) for place in trials.find_todo()]
 
 
 def test_trials_write_what_they_measure(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_what_is_done_is_not_done_again(corpus: Path) -> None:
     # The same data elsewhere are the same data.
     shutil.copy(corpus / "train.spacy", corpus / "copy.spacy")
     trials = make_trials(corpus, seeds=3, overrides={"paths.train": str(corpus / "copy.spacy")})
-    assert trials.todo == [Place(100, 2)]
+    assert trials.find_todo() == [Place(100, 2)]
     run_all(trials)
     assert path.stat().st_mtime_ns == before
     for changes, message in {
@@ -208,6 +208,22 @@ def test_what_is_done_is_not_done_again(corpus: Path) -> None:
     refuse(other, r"differ in their test data, such as .*out/100/0\. Replace .*--overwrite")
     refuse(make_trials(corpus, gold_preproc=True), "differ in --gold-preproc")
     assert path.stat().st_mtime_ns == before
+
+
+def test_a_directory_that_holds_the_trials_is_not_what_they_are_told_by(corpus: Path) -> None:
+    (corpus / "tagger.cfg").write_text(CONFIG.replace("[paths]\n", f'[paths]\nroot = "{corpus}"\n'), encoding="utf8")
+    run_all(make_trials(corpus))
+    assert make_trials(corpus).find_todo() == []
+
+
+def test_files_that_the_config_names_elsewhere_count(corpus: Path) -> None:
+    shutil.copy(corpus / "dev.spacy", corpus / "other.spacy")
+    overrides = {"corpora.dev.path": str(corpus / "other.spacy")}
+    corpora = '[corpora]\n\n[corpora.dev]\n@readers = "spacy.Corpus.v1"\npath = null\n'
+    (corpus / "tagger.cfg").write_text(CONFIG + corpora, encoding="utf8")
+    pretend_done(make_trials(corpus, overrides=overrides))
+    shutil.copy(corpus / "train.spacy", corpus / "other.spacy")
+    refuse(make_trials(corpus, overrides=overrides), "differ in the files of corpora.dev.path")
 
 
 def write_elmo_config(corpus: Path) -> Path:
@@ -227,7 +243,7 @@ def pretend_done(trials: Trials) -> Path:
     path = trials.places[0].below(trials.output) / METRICS
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"identity": trials.identity}), encoding="utf8")
-    assert replace(trials).todo == []
+    assert replace(trials).find_todo() == []
     return path
 
 
@@ -309,14 +325,14 @@ def test_an_interrupted_command_goes_on(corpus: Path) -> None:
     before_update.clear()
     assert (corpus / "out" / "100" / "1").is_dir()
     trials = make_trials(corpus, seeds=2)
-    assert trials.todo == [Place(100, 1)]
+    assert trials.find_todo() == [Place(100, 1)]
     resumed = run_all(trials)
     straight = make_trials(corpus, seeds=2, output=corpus / "straight").run(Place(100, 1))
     assert resumed[0]["scores"]["tag_per_type"] == straight["scores"]["tag_per_type"]
     # What a kill would leave of the metrics, were they not written in one piece.
     path = corpus / "out" / "100" / "0" / METRICS
     path.write_bytes(path.read_bytes()[:-10])
-    assert make_trials(corpus, seeds=2).todo == [Place(100, 0)]
+    assert make_trials(corpus, seeds=2).find_todo() == [Place(100, 0)]
 
 
 def test_a_failure_is_named_and_explained(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +353,7 @@ def test_a_failure_is_named_and_explained(corpus: Path, monkeypatch: pytest.Monk
     trials = make_trials(corpus)
     with pytest.raises(OSError, match="No space left"):
         run_all(trials)
-    assert make_trials(corpus).todo == trials.todo
+    assert make_trials(corpus).find_todo() == trials.find_todo()
 
 
 def test_scores_may_be_integers_of_numpy(corpus: Path) -> None:
@@ -407,7 +423,7 @@ def test_trials_that_cannot_start(corpus: Path) -> None:
     fixed = CONFIG + '\n[corpora]\n\n[corpora.train]\n@readers = "spacy.Corpus.v1"\npath = "train.spacy"\n'
     (corpus / "tagger.cfg").write_text(fixed, encoding="utf8")
     refuse_to_start(r"\[corpora\.train\] does not read \$\{paths\.train\}", shares=[50.0, 100.0])
-    assert make_trials(corpus).todo
+    assert make_trials(corpus).find_todo()
 
 
 def test_trials_as_typed(corpus: Path) -> None:
@@ -443,7 +459,7 @@ def test_constructor_opens_no_file(tmp_path: Path) -> None:
     trials = make_trials(tmp_path / "nowhere")
     assert trials.places == [Place(100, 0)]
     with pytest.raises(OSError, match="nowhere"):
-        trials.todo  # noqa: B018
+        trials.find_todo()
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:

@@ -58,13 +58,18 @@ def trials_cli(
                 use_gpu=use_gpu,
             )
             setup_gpu(use_gpu, silent=True)
-            n_done = len(trials.places) - len(trials.todo)
-            msg.info(f"{len(trials.places)} trials" + (f", {n_done} of them done already: skipped" if n_done else ""))
+            trials.find_todo()  # whatever is wrong is said before anything is made
             with lock(output):
-                progress = tqdm(trials.todo, unit=" trials", disable=None)
+                todo = trials.find_todo()  # another process may have been at work here until now
+                n_done = len(trials.places) - len(todo)
+                msg.info(
+                    f"{len(trials.places)} trials" + (f", {n_done} of them done already: skipped" if n_done else "")
+                )
+                progress = tqdm(todo, unit=" trials", disable=None)
                 for place in progress:
                     metrics = trials.run(place)
-                    scores = ", ".join(f"{name} {100 * metrics['scores'][name]:.2f}" for name in main_scores(metrics))
+                    found = [f"{name} {100 * metrics['scores'][name]:.2f}" for name in main_scores(metrics)]
+                    scores = ", ".join(found) or "no score, since the test data have nothing to score by"
                     progress.clear()
                     msg.good(
                         f"{place}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"

@@ -48,8 +48,10 @@ def read_comparison(directory: Path) -> Section:
             f"There is no comparison in {directory}: no {CONTENT}. Make one with `python -m spacy elmo compare`."
         )
     try:
-        return from_json(path.read_text(encoding="utf8"), directory)
-    except (ValueError, KeyError, TypeError, OSError) as error:
+        page = from_json(path.read_text(encoding="utf8"), directory)
+        to_html(page)  # which finds out whether its parts are what they should be
+        return page
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise ValueError(
             f"{path} cannot be read: {error!r}. Make it again with `python -m spacy elmo compare`."
         ) from error

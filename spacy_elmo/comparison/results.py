@@ -1,6 +1,8 @@
 """What came out of runs: sentences, tables and figures."""
 
+import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -75,7 +77,9 @@ def _scores(runs: Sequence[Run], key: str, share: float) -> Iterator[Block]:
         [("", [run.sample(key, share).values for run in runs])],
     )
     alt = "; ".join(f"{run.name}: {list_scores(run.sample(key, share))}" for run in runs)
-    yield Figure(f"{key}-seeds", "Each dot is a seed, each bar the mean of several.", draw_dots(plot, alt=alt))
+    yield Figure(
+        _file_name(f"{key}-seeds"), "Each dot is a seed, each bar the mean of several.", draw_dots(plot, alt=alt)
+    )
     others = [other for other in score.others if any(len(run.sample(other, share)) for run in runs)]
     if others:
         rows = [[describe(other).name, *(cell(run.sample(other, share)) for run in runs)] for other in others]
@@ -107,7 +111,9 @@ def _labels(runs: Sequence[Run], key: str, share: float) -> list[Block]:
     alt = f"The F of {len(labels)} labels in each run; the numbers are in the table."
     return [
         Table(caption, header, rows),
-        Figure(f"{key}-labels", "Each dot is a seed, each bar the mean of several.", draw_dots(plot, alt=alt)),
+        Figure(
+            _file_name(f"{key}-labels"), "Each dot is a seed, each bar the mean of several.", draw_dots(plot, alt=alt)
+        ),
     ]
 
 
@@ -122,23 +128,23 @@ def _efficiency(runs: Sequence[Run], key: str, shares: Sequence[float]) -> list[
     for share in shares:
         group = [run.sample(key, share) for run in runs]
         docs = count(runs[0].at(share)[0]["n_docs"], "document")
-        counts = "/".join(dict.fromkeys(str(len(sample)) for sample in group))
+        counts = [str(len(sample)) for sample in group]
         rows.append(
             [
                 f"{share:g}% ({docs})",
                 *map(cell, group),
                 *(_difference(sample, group[0]) for sample in group[1:]),
-                counts,
+                counts[0] if len(set(counts)) == 1 else "/".join(counts),
             ]
         )
     header = ["Training data", *(run.name for run in runs), *_difference_names(runs), "Seeds"]
-    chart = Chart(title_of(key), "per cent of the training data", lines, x_ticks=shares)
+    chart = Chart(title_of(key), "per cent of the training data", lines, x_ticks=shares, per_cent=True)
     alt = "; ".join(
         f"{line.name}: " + ", ".join(f"{mean:.1f} with {share:g}%" for share, mean in line.points) for line in lines
     )
     return [
         Figure(
-            f"{key}-shares",
+            _file_name(f"{key}-shares"),
             "Lines join the means; bands reach from the lowest seed to the highest.",
             draw_charts([chart], alt=alt),
         ),
@@ -161,17 +167,21 @@ def show_mixes(runs: Sequence[Run], share: float) -> Iterator[Section]:
     YIELDS (Section): A section for each run that learned a mix.
     """
     for number, run in enumerate(runs):
-        by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        by_place: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         for trial in run.at(share):
+            n_there: Counter[tuple[str, str]] = Counter()  # a trial may have several in a place
             for mix in trial.get("mixes", []):
-                by_place.setdefault((mix["component"], mix["place"]), []).append(mix)
+                key = (mix["component"], mix["place"])
+                by_place.setdefault((*key, n_there[key]), []).append(mix)
+                n_there[key] += 1
         means = [
             LearnedMix(
-                *place,
+                component,
+                place,
                 weights=[statistics.fmean(layer) for layer in zip(*(mix["weights"] for mix in mixes), strict=True)],
                 gamma=statistics.fmean(mix["gamma"] for mix in mixes),
             )
-            for place, mixes in by_place.items()
+            for (component, place, _), mixes in by_place.items()
         ]
         if means:
             yield Section(
@@ -184,6 +194,11 @@ def show_mixes(runs: Sequence[Run], share: float) -> Iterator[Section]:
                     Figure(f"mixes-{number}", f"The layers' weights, {_over_seeds(run.at(share))}", draw_mixes(means)),
                 ],
             )
+
+
+def _file_name(name: str) -> str:
+    """A figure is a file: the key of a score may have a slash, or what means something in Markdown."""
+    return re.sub(r"[^\w.-]", "-", name)
 
 
 def _over_seeds(trials: Sequence[Any]) -> str:

@@ -97,6 +97,8 @@ def read_runs(directories: Sequence[Path], names: Sequence[str] = ()) -> list[Ru
         raise ValueError(
             f"There are {len(directories)} runs and {len(names)} names: give a name to each run, or to none."
         )
+    if len({directory.resolve() for directory in directories}) < len(directories):
+        raise ValueError(f"The same run is to be compared with itself: {directories[0]}. Name different ones.")
     names = names or name_runs(directories)
     if len(set(names)) < len(names):
         raise ValueError(f"Two runs have the same name: {', '.join(names)}. Give each its own (--names).")
@@ -122,6 +124,13 @@ def read_run(directory: Path, name: str) -> Run:
             f"There is no finished trial in {directory}: none of its directories SHARE/SEED has a {METRICS}. Make some with "
             f"`python -m spacy elmo trials`."
         )
+    for trial in trials:
+        if trial["identity"] != trials[0]["identity"]:
+            first, other = (Place(found["share"], found["seed"]) for found in (trials[0], trial))
+            raise ValueError(
+                f"{directory} has trials of different configs or data: {first} and {other}. Make them all again with "
+                f"`python -m spacy elmo trials ... --overwrite`."
+            )
     return Run(name, directory, trials, len(places) - len(trials))
 
 
@@ -136,7 +145,7 @@ def name_runs(directories: Sequence[Path]) -> list[str]:
         names = [", ".join(map(spell, part[-n_parts:])) for part in parts]
         if len(set(names)) == len(names):
             return names
-    raise ValueError(f"The same run is to be compared with itself: {directories[0]}. Name different ones.")
+    return list(map(str, directories))  # such as run_1 and run-1, which would be spelled alike
 
 
 def spell(name: str) -> str:

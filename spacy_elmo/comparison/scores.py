@@ -67,6 +67,14 @@ SCORES = {
     "pos_acc": Score(
         "accuracy", "Parts of speech", "The share of tokens that got the right part of speech.", (), "pos_per_type"
     ),
+    "dep_las": Score(
+        "labelled attachment",
+        "Dependencies",
+        "The share of tokens that got the right head, and the right label for it.",
+        ("dep_uas",),
+        "dep_las_per_type",
+    ),
+    "dep_uas": Score("attachment", "Dependencies", "The share of tokens that got the right head.", ("dep_las",)),
     "ents_p": Score("precision", "Named entities", "Of what was found, how much is right."),
     "ents_r": Score("recall", "Named entities", "Of what there is, how much was found."),
 }
@@ -134,7 +142,7 @@ def conclude(name: str, sample: Sample, first_name: str, first: Sample) -> str:
     RETURNS (str): A sentence or two.
     """
     difference = sample.mean - first.mean
-    if difference == 0:
+    if abs(difference) < 0.005:
         return f"‘{name}’ scores as high as ‘{first_name}’: {sample.mean:.1f} on average."
     side, above = ("higher", "above") if difference > 0 else ("lower", "below")
     scores = f"{sample.mean:.1f} against {first.mean:.1f}"
@@ -146,8 +154,10 @@ def conclude(name: str, sample: Sample, first_name: str, first: Sample) -> str:
     is_apart = min(sample.values) > max(first.values) or max(sample.values) < min(first.values)
     if not is_apart:
         return f"The seeds overlap: no clear difference. On average, ‘{name}’ {is_higher}: {scores} ({counts})."
-    chance = math.comb(len(sample) + len(first), len(first))
+    n_orders = math.comb(
+        len(sample) + len(first), len(first)
+    )  # in two of which the seeds are apart, one way or the other
     return (
         f"‘{name}’ {is_higher} on average: {scores}. Every seed of ‘{name}’ is {above} every seed of ‘{first_name}’ ({counts}); "
-        f"if the two were equally good, chance alone would do that once in {chance} times."
+        f"if the two were equally good, they would be so far apart, one way or the other, in 2 of {n_orders} cases."
     )

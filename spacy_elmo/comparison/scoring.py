@@ -46,7 +46,7 @@ def score_tags(examples: Iterable[Example], attribute: str) -> dict[str, dict[st
             for token in example.predicted
             if not token.is_space and aligned.lengths[token.i] == 1 and int(aligned[token.i][0]) in known
         }
-        for tag in {tag for _, tag in gold | predicted}:
+        for tag in {tag for _, tag in gold | predicted if tag}:
             scores[tag].score_set(
                 {pair for pair in predicted if pair[1] == tag}, {pair for pair in gold if pair[1] == tag}
             )

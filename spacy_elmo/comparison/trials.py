@@ -81,10 +81,11 @@ class Trials:
         """RETURNS (list[Place]): All trials, in the order in which they are made: after each seed, there is a whole curve."""
         return [Place(share, seed) for seed in self.seeds for share in self.shares]
 
-    @cached_property
-    def todo(self) -> list[Place]:
-        """RETURNS (list[Place]): Those that are not done yet. Before they are named, all is checked that can be checked before
-        the first hour of training."""
+    def find_todo(self) -> list[Place]:
+        """Find what is to be done, after checking all that can be checked before the first hour of training.
+
+        RETURNS (list[Place]): The trials that are not done yet.
+        """
         if self.output.exists() and not self.output.is_dir():
             raise ValueError(f"{self.output} is a file; a directory is to be written there. Choose another place.")
         if {SEED, "training.seed"} & self.overrides.keys():
@@ -127,13 +128,15 @@ class Trials:
         config, values = self._with_seed(0), self.config.interpolate()
         paths = {"test": self.test}
         for name, value in values["paths"].items():
-            if isinstance(value, str) and value and Path(value).exists():
+            # What holds the trials themselves is never the same again.
+            if _is_path(value) and not self.output.resolve().is_relative_to(Path(value).resolve()):
                 paths[f"paths.{name}"] = Path(value)
                 config["paths"][name] = "below"
-        for name, weights in _find_elmo(values):
-            directory = self.find_weights(weights)
-            if directory.exists() and directory not in paths.values():
-                paths[name] = directory
+        elsewhere = {name: self.find_weights(weights) for name, weights in _find_elmo(values)}
+        elsewhere |= {name: Path(value) for name, value in _find_paths(values)}
+        for name, path in elsewhere.items():
+            if path.exists() and path not in paths.values():
+                paths[name] = path
         data = {name: checksum(path) for name, path in paths.items()}
         code = checksum(self.code_path) if self.code_path else ""
         return {"config": config.to_str(), "code": code, "gold_preproc": str(self.gold_preproc), **data}
@@ -225,6 +228,8 @@ class Trials:
         config["paths"]["train"] = sign = "a share of the training data"
         config = config.interpolate()
         corpus = config["training"]["train_corpus"]
+        if not isinstance(corpus, str):
+            return  # spaCy says what is wrong with it
         section: Any = config
         for name in corpus.split("."):
             section = section.get(name, {})
@@ -284,6 +289,20 @@ def _find_elmo(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str,
     for name, value in section.items():
         if isinstance(value, dict):
             yield from _find_elmo(value, f"{prefix}{name}.")
+
+
+def _find_paths(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Find what a config names outside [paths]: files, and, where they are expected, directories."""
+    for name, value in section.items():
+        if isinstance(value, dict):
+            if prefix or name != "paths":
+                yield from _find_paths(value, f"{prefix}{name}.")
+        elif _is_path(value) and (Path(value).is_file() or name in ("path", "source", "vectors")):
+            yield f"{prefix}{name}", value
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and Path(value).exists()
 
 
 @contextmanager

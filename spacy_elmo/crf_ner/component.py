@@ -105,7 +105,8 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         if label in self.labels:
             return 0
         nO = self.model.maybe_get_dim("nO")
-        if nO is not None and len(Tags([*self.labels, label])) > nO:
+        is_initialized = any(node.has_param(name) for node in self.model.walk() for name in node.param_names)
+        if is_initialized and nO is not None and len(Tags([*self.labels, label])) > nO:
             raise ValueError(
                 f"Cannot add the label {label!r} to '{self.name}': its model scores {nO} tags, which are those of "
                 f"{list(self.labels)}. Add labels before the pipeline is initialized, or train a new component."
@@ -128,6 +129,11 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         labels (Iterable[str] | None): The labels, as `spacy init labels` writes them.
         """
         validate_get_examples(get_examples, "CrfNer.initialize")
+        if isinstance(labels, str | dict):
+            raise ValueError(
+                f"The labels of '{self.name}' must be a list, got {labels!r:.80}. Those of spaCy's `ner` are of another form: write "
+                f"a new file with `spacy init labels`, or leave [initialize.components.{self.name}.labels] out."
+            )
         for label in sorted(_labels_of(get_examples())) if labels is None else labels:
             self.add_label(label)
         if not self.labels:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from spacy.tokens import Doc
-from thinc.api import Model, Optimizer, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
+from thinc.api import Model, Optimizer, get_torch_default_device, torch2xp, xp2torch
 from thinc.types import Floats3d
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from ..bilm.model import BiLM, InitialState
 from ..bilm.word_cache import WordCache
 from ..forks import survive_forks
 from ..models import find_weights
+from ..torch_shim import TorchShim
 from .elmo import ENCODER_NAME
 from .memory import SentenceMemory
 from .windows import check_window, doc_windows
@@ -88,7 +89,7 @@ def encoder(settings: EncoderSettings) -> Model[InT, OutT]:
     return Model(ENCODER_NAME, forward, shims=[shim], attrs={"settings": settings})
 
 
-class BiLMShim(PyTorchShim):
+class BiLMShim(TorchShim):
     """Lets Thinc train the biLM at a learning rate of its own.
 
     learn_rate_share (float): The share of the optimizer's rate. Its schedule, whatever that is, holds for both.

@@ -50,7 +50,7 @@ def biattentive_classifier(
         init=init,
         layers=[*tok2vecs, head],
         dims={"nO": nO},
-        refs={"tok2vec": tok2vec, "output_layer": classes},
+        refs={"tok2vec": tok2vec, "output": output, "output_layer": classes},
         attrs={"multi_label": not exclusive_classes, "resize_output": resize_output},
     )
 

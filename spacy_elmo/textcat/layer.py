@@ -1,15 +1,15 @@
 """Token vectors to one vector per doc, in Thinc: the biattentive network as a layer."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
 import torch
-from thinc.api import ArgsKwargs, Model, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
-from thinc.types import Floats2d, Floats3d, FloatsXd
+from thinc.api import ArgsKwargs, Model, get_torch_default_device, torch2xp, xp2torch
+from thinc.types import Floats2d, Floats3d
 
 from ..forks import survive_forks
+from ..torch_shim import TorchShim
 from .network import BiattentiveNetwork, Sizes
 from .weights import from_bytes, to_bytes
 
@@ -31,7 +31,7 @@ def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise ValueError(f"dropout must be from 0 to below 1, or null for [training.dropout], got {dropout}.")
-    shim = NetworkShim(None, serialize_model=_serialize, deserialize_model=_deserialize)
+    shim = TorchShim(None, serialize_model=_serialize, deserialize_model=_deserialize)
     return Model(
         "biattention",
         partial(forward, fixed_rate=dropout),
@@ -43,28 +43,6 @@ def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
     )
 
 
-class NetworkShim(PyTorchShim):
-    """Thinc's bridge to torch, with averaged weights: Thinc's own looks for them under names that no optimizer uses."""
-
-    @contextmanager
-    def use_params(self, params: dict[Any, FloatsXd]) -> Iterator[None]:
-        """Run with other weights for a while: [training.optimizer.use_averages].
-
-        params (dict): Weights by the id of the shim, and their name.
-        """
-        weights = self._model.state_dict() if self._model is not None else {}
-        backup = {name: tensor.clone() for name, tensor in weights.items() if (self.id, name) in params}
-        with torch.no_grad():
-            for name in backup:
-                weights[name].copy_(xp2torch(params[self.id, name], device=self.device))
-        try:
-            yield
-        finally:
-            with torch.no_grad():
-                for name, tensor in backup.items():
-                    weights[name].copy_(tensor)
-
-
 def init(model: Model[InT, OutT], X: InT, Y: OutT | None = None, *, sizes: Sizes) -> None:
     model.shims[0]._model = BiattentiveNetwork(sizes, *_widths(X)).to(get_torch_default_device())
 
@@ -72,7 +50,7 @@ def init(model: Model[InT, OutT], X: InT, Y: OutT | None = None, *, sizes: Sizes
 def forward(
     model: Model[InT, OutT], sources: InT, is_train: bool, *, fixed_rate: float | None
 ) -> tuple[OutT, Callable[[OutT], InT]]:
-    shim = cast(NetworkShim, model.shims[0])
+    shim = cast(TorchShim, model.shims[0])
     _check_widths(shim._model, _widths(sources))
     rate = model.attrs["dropout_rate"] if fixed_rate is None else fixed_rate
     lengths = [len(vectors_TI) for vectors_TI in sources[0]]
