@@ -68,6 +68,10 @@ def _vectors(doc: Doc, layer: int | None) -> numpy.typing.NDArray[numpy.floating
     layers_LTW = doc._.elmo_layers
     if layers_LTW is None:
         raise ValueError(f"The doc {doc.text[:50]!r} has no layers. Run `elmo` on it first, with keep_layers = true.")
+    if layers_LTW.shape[1] != len(doc):
+        raise ValueError(
+            f"The doc {doc.text[:50]!r} has layers for other tokens than it has now. Run `elmo` on it again."
+        )
     if not 0 <= layer < len(layers_LTW):
         raise ValueError(f"There is no layer {layer}: the layers are 0 to {len(layers_LTW) - 1}.")
     return numpy.asarray(layers_LTW[layer])

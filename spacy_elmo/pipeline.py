@@ -16,7 +16,14 @@ from thinc.types import Floats2d, Floats3d, FloatsXd
 
 from .architectures import build_elmo_v1
 from .layers.elmo import ENCODER_NAME
-from .layers.listener import ElmoListener, Link, batch_id, forward_tok2vec_listener, init_tok2vec_listener
+from .layers.listener import (
+    ElmoListener,
+    Link,
+    batch_id,
+    drop_batch,
+    forward_tok2vec_listener,
+    init_tok2vec_listener,
+)
 from .layers.mix import initialize_mix, mix_width
 from .similarity import accept_unsaved_hooks, set_similarity_hooks
 
@@ -180,6 +187,10 @@ class Elmo(Tok2Vec):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "Elmo.update")
+        if not self.listeners:
+            return losses
+        for listener in self.listeners:
+            drop_batch(listener)  # which it still has if its component is not trained
         self.load()
         docs = [example.predicted for example in examples]
         layers, backprop_layers = self.encoder.begin_update(docs)
@@ -216,11 +227,18 @@ class Elmo(Tok2Vec):
         self.model.initialize()
         if nlp is None or self.name not in nlp.pipe_names:
             return
-        for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]:
-            self.find_listeners(nlp.get_pipe(name))  # those of "*", now that the width is known
+        later = [nlp.get_pipe(name) for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]]
+        for component in later:
+            self.find_listeners(component)  # those of "*", now that the width is known
         for name, other in nlp.pipeline:
             if isinstance(other, Tok2Vec) and other is not self:
                 self._check_shared_listeners(name, other)
+        heard = {listener for _, other in nlp.pipeline for listener in getattr(other, "listeners", [])}
+        for component in later:
+            model = getattr(component, "model", None)
+            for node in model.walk() if isinstance(model, Model) else []:
+                if isinstance(node, Tok2VecListener) and node.upstream_name == "*" and node not in heard:
+                    self.check_listener(node)  # which nobody feeds: it has another width
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -345,13 +363,16 @@ class Elmo(Tok2Vec):
 
     def _check_shared_listeners(self, name: str, other: Tok2Vec) -> None:
         """Refuse listeners that another component feeds as well: it would learn nothing from them."""
-        shared = [
-            component for component, listeners in self.listener_map.items() if set(listeners) & set(other.listeners)
-        ]
+        shared = {
+            component: both
+            for component, listeners in self.listener_map.items()
+            if (both := set(listeners) & set(other.listeners))
+        }
         if shared:
+            is_own = any(isinstance(listener, ElmoListener) for both in shared.values() for listener in both)
             raise ValueError(
-                f"Listeners with upstream = '*' in {shared} listen to both '{self.name}' and '{name}', and would hear "
-                f"'{self.name}' alone. Name the one that each should listen to, such as upstream = \"{name}\"."
+                f"Listeners with upstream = '*' in {list(shared)} listen to both '{self.name}' and '{name}', and would hear "
+                f'one alone. Name the one that each should listen to, such as upstream = "{self.name if is_own else name}".'
             )
 
     def _loaded_width(self) -> int | None:

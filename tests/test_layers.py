@@ -92,6 +92,11 @@ def test_scalar_mix_gradients() -> None:
             assert_allclose(model.get_grad(name)[i], difference(param, (i,), objective), atol=5e-3, rtol=5e-3)
 
 
+def test_scalar_mix_is_not_pushed_from_the_mean() -> None:
+    with pytest.raises(ValueError, match=r"l2 must be 0 or more, got -0\.1"):
+        scalar_mix(gamma=1.0, l2=-0.1)
+
+
 def test_scalar_mix_l2_pulls_to_mean() -> None:
     model = scalar_mix(gamma=1.0, l2=0.5)
     initialize_mix(model, 3)

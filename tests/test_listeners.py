@@ -18,6 +18,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
+from spacy.util import load_model_from_config
 from thinc.api import Adam, Config, fix_random_seed
 
 from spacy_elmo.bilm.weights import save_weights
@@ -198,6 +199,35 @@ def test_batches_do_not_outlive_their_step(weights: str) -> None:
     expected = listener_of(nlp, "tagger").predict(reordered)
     for one, other in zip(listener_of(nlp, "tagger").begin_update(reordered)[0], expected, strict=True):
         assert_allclose(one, other, atol=1e-6)
+
+
+def test_what_a_component_that_is_not_trained_was_sent_is_dropped(weights: str) -> None:
+    nlp = make_nlp(weights, OWN, STOCK)
+    update(nlp, 1)
+    for name in ("ner", "tagger"):
+        nlp.update(make_examples(nlp), exclude=[name])
+        assert listener_of(nlp, name)._outputs is not None
+        nlp("Ada wrote it")
+        assert listener_of(nlp, name)._outputs is None
+        pickle.dumps(nlp)
+
+
+def test_bilm_does_not_run_in_training_if_nobody_listens(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = make_nlp(weights)
+    nlp.add_pipe("tagger")
+    nlp.initialize(lambda: make_examples(nlp))
+    monkeypatch.setattr(nlp.get_pipe("elmo").load(), "forward", None)
+    assert nlp.update(make_examples(nlp))["elmo"] == 0.0
+
+
+def test_whitespace_does_not_swell_the_loss(weights: str) -> None:
+    nlp = make_nlp(weights, {**OWN, "layer_norm": True})
+    update(nlp, 1)
+    losses = [
+        nlp.update([Example.from_dict(nlp.make_doc(text), {"entities": [(0, 3, "PERSON")]})], sgd=False)["elmo"]
+        for text in ("Ada wrote it", "Ada wrote \n\n it")
+    ]
+    assert 0 < losses[1] < 100 * losses[0]
 
 
 def test_copied_models_listen_to_the_same_elmo(trained: Language) -> None:
@@ -432,10 +462,34 @@ def test_replaced_listener_of_an_elmo_that_was_not_used(weights: str) -> None:
 
 
 def test_sourced_components(trained: Language) -> None:
-    nlp = spacy.blank("en", vocab=trained.vocab)
-    nlp.add_pipe("elmo", source=trained)
-    nlp.add_pipe("ner", source=trained)
+    source = pickle.loads(pickle.dumps(trained))  # what is sourced listens to another elmo from now on
+    nlp = spacy.blank("en", vocab=source.vocab)
+    nlp.add_pipe("elmo", source=source)
+    nlp.add_pipe("ner", source=source)
     same_entities(nlp, trained)
+
+
+@pytest.mark.parametrize("name", ["ner", "tagger"])
+def test_component_sourced_without_its_elmo(trained: Language, name: str) -> None:
+    source = load_model_from_config(trained.config).from_bytes(trained.to_bytes())
+    nlp = spacy.blank("en", vocab=source.vocab)
+    nlp.add_pipe(name, source=source)
+    del source
+    with pytest.raises(ValueError, match="no 'elmo' component of that name .* source 'elmo' with it"):
+        nlp("Ada wrote it")
+
+
+def test_deep_copy_listens_to_its_own_elmo(weights: str) -> None:
+    nlp = make_nlp(weights, STOCK)
+    update(nlp, 2)
+    copied = copy.deepcopy(nlp)
+    optimizer = Adam(0.05)
+    for _ in range(5):
+        copied.update(make_examples(copied), sgd=optimizer)
+    doc = copied("Ada wrote it")
+    (heard,) = listener_of(copied, "ner").predict([doc])
+    assert_allclose(heard, doc.tensor, atol=1e-6)
+    assert not numpy.allclose(nlp("Ada wrote it").tensor, doc.tensor, atol=1e-3)
 
 
 def test_listener_asks_a_disabled_upstream(trained: Language) -> None:
@@ -449,10 +503,20 @@ def test_several_processes(trained: Language) -> None:
     assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == LEARNED
 
 
-def test_keep_layers_false_still_feeds_listeners(weights: str) -> None:
-    nlp = make_nlp(weights, OWN, keep_layers=False)
-    update(nlp, 60)
-    assert entities(nlp) == LEARNED
+@pytest.mark.parametrize("keep_layers", [True, False])
+def test_bilm_runs_once_for_all_that_listen(weights: str, keep_layers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = make_nlp(weights, OWN, STOCK, keep_layers=keep_layers)
+    update(nlp, 1)
+    bilm = nlp.get_pipe("elmo").load()
+    calls, forward = [], bilm.forward
+
+    def count(*args: Any) -> Any:
+        calls.append(args)
+        return forward(*args)
+
+    monkeypatch.setattr(bilm, "forward", count)
+    nlp("A sentence that was never read before .")
+    assert len(calls) == 1
 
 
 def test_docs_that_were_retokenized(trained: Language) -> None:
@@ -475,9 +539,10 @@ def test_width_mismatch(weights: str, width: int) -> None:
 @pytest.mark.parametrize("sizes", [{"depth": 1}, {"projection": 5}])
 def test_trained_listener_on_other_weights(trained: Language, sizes: dict[str, int], tmp_path: Path) -> None:
     save_weights(random_bilm(**sizes), tmp_path / "other")
-    nlp = spacy.blank("en", vocab=trained.vocab)
+    source = pickle.loads(pickle.dumps(trained))
+    nlp = spacy.blank("en", vocab=source.vocab)
     nlp.add_pipe("elmo", config={"weights": str(tmp_path / "other")})
-    nlp.add_pipe("ner", source=trained)
+    nlp.add_pipe("ner", source=source)
     message = (
         r"expects 3 layers and vectors of width 12, but the weights of 'elmo' have \d layers, for vectors of width 1"
     )
@@ -490,6 +555,12 @@ def test_wildcard_listener_of_another_width_is_another_s(weights: str) -> None:
     nlp.get_pipe("elmo").load()
     nlp._link_components()
     assert nlp.get_pipe("elmo").listening_components == []
+
+
+def test_wildcard_listener_that_nobody_feeds(weights: str) -> None:
+    nlp = make_nlp(weights, {**STOCK, "width": 96, "upstream": "*"})
+    with pytest.raises(ValueError, match="expects 3 layers and vectors of width 96, .* set its width to 12"):
+        nlp.initialize(lambda: make_examples(nlp))
 
 
 def test_wildcard_listener_of_the_same_width(weights: str) -> None:

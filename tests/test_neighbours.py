@@ -59,6 +59,14 @@ def test_docs_without_vectors() -> None:
             find_neighbours([use], [use.doc], layers=[layer])
 
 
+def test_docs_that_were_retokenized() -> None:
+    doc = make_doc("east side", (1, 0), (0, 1))
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    with pytest.raises(ValueError, match="layers for other tokens than it has now"):
+        find_neighbours([doc[0]], [doc], layers=[0])
+
+
 def test_no_uses_have_no_neighbours() -> None:
     assert find_neighbours([], [make_doc("east", (1, 0))], layers=[0, 1]) == [[], []]
 

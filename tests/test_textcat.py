@@ -401,7 +401,8 @@ def test_two_listeners_have_two_mixes(weights: str) -> None:
     assert not numpy.allclose(one, other)
     assert network_of(nlp).input_width == network_of(nlp).output_width == 12
     expected = cats(nlp)
-    nlp.replace_listeners("elmo", "textcat", ["model.tok2vec", "model.output"])
+    with pytest.warns(UserWarning, match="does not say where .* set layers, gamma, layer_norm, dropout, l2"):
+        nlp.replace_listeners("elmo", "textcat", ["model.tok2vec", "model.output"])
     nlp.remove_pipe("elmo")
     assert_allclose(cats(nlp), expected, atol=1e-6)
 

@@ -1,5 +1,6 @@
 """Docs to one vector per token: the biLM, and a mix of its layers."""
 
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ OutT = list[Floats2d]  # for each doc: (nT, nO)
 
 ENCODER_NAME = "elmo_encoder"
 LISTENER_ARCHITECTURE = "spacy_elmo.ElmoListener.v1"
+STOCK_ARCHITECTURE = "spacy.Tok2VecListener.v1"
 
 # What a mix is made of: a listener's own replaces the component's when the listener is replaced.
 MIX_SETTINGS = ("layers", "gamma", "layer_norm", "dropout", "l2")
@@ -74,13 +76,19 @@ def replace_listener_cfg(
         wherever the listener is. The first one in there is meant, since those before it have been replaced.
     RETURNS (dict): The config.
     """
-    listener = next(_find_listeners(listener_config), {})
+    listener = next(_find_listeners(listener_config, LISTENER_ARCHITECTURE), {})
+    if not listener and not any(_find_listeners(listener_config, STOCK_ARCHITECTURE)):
+        warnings.warn(
+            f"spaCy does not say where in the config the listener is that gets a biLM of its own, so the settings of `elmo` are "
+            f"written there. Before you save the pipeline, set {', '.join(MIX_SETTINGS)} to those that the listener had.",
+            stacklevel=2,
+        )
     return {**settings, **{key: listener[key] for key in MIX_SETTINGS if key in listener}}
 
 
-def _find_listeners(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if config.get("@architectures") == LISTENER_ARCHITECTURE:
+def _find_listeners(config: dict[str, Any], architecture: str) -> Iterator[dict[str, Any]]:
+    if config.get("@architectures") == architecture:
         yield config
     for value in config.values():
         if isinstance(value, dict):
-            yield from _find_listeners(value)
+            yield from _find_listeners(value, architecture)

@@ -24,12 +24,14 @@ def layer_norm() -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
     mean = partial(model.ops.xp.mean, axis=-1, keepdims=True)
     centred = [layers_LTO - mean(layers_LTO) for layers_LTO in layers]
-    scales = [model.ops.xp.sqrt(mean(layers_LTO**2) + EPSILON) for layers_LTO in centred]
-    outputs = [layers_LTO / scale for layers_LTO, scale in zip(centred, scales, strict=True)]
+    variances = [mean(layers_LTO**2) for layers_LTO in centred]
+    # Whitespace has zeros, and nobody learns from its gradient, which would be as large as a division by nearly zero makes it.
+    scales = [(variance > 0) / model.ops.xp.sqrt(variance + EPSILON) for variance in variances]
+    outputs = [layers_LTO * scale for layers_LTO, scale in zip(centred, scales, strict=True)]
 
     def backprop(d_outputs: OutT) -> InT:
         return [
-            (dY - mean(dY) - Y * mean(dY * Y)) / scale for Y, dY, scale in zip(outputs, d_outputs, scales, strict=True)
+            (dY - mean(dY) - Y * mean(dY * Y)) * scale for Y, dY, scale in zip(outputs, d_outputs, scales, strict=True)
         ]
 
     return outputs, backprop

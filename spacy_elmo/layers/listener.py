@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any, Protocol
+from weakref import ref
 
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
@@ -25,16 +26,34 @@ class Upstream(Protocol):
 
 
 class Link:
-    """Holds a listener's upstream. spaCy copies models deeply; a copied listener still listens to the same component.
+    """Knows a listener's upstream, without keeping it alive: a component that was sourced without its `elmo` must not go on
+    with that of another pipeline, which would not be saved with it.
 
     upstream (Upstream): The component.
     """
 
     def __init__(self, upstream: Upstream) -> None:
-        self.upstream = upstream
+        self._upstream = ref(upstream)
+        self._held: Upstream | None = None
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """RETURNS (Upstream | None): The component, as long as it is there."""
+        return self._upstream()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Link":
-        return self
+        """Link a copy. spaCy copies models deeply, and their listeners still listen to the same component; where that is copied
+        with them, they listen to its copy."""
+        copied = memo.get(id(self.upstream))
+        return self if copied is None else Link(copied)
+
+    def __getstate__(self) -> Upstream | None:
+        return self.upstream
+
+    def __setstate__(self, upstream: Upstream) -> None:
+        self._upstream = ref(upstream)
+        # In a new process nothing else may hold it: nlp.pipe(n_process=2) sends only the components that are not disabled.
+        self._held = upstream
 
 
 class ElmoListener(Tok2VecListener):
@@ -66,13 +85,13 @@ class ElmoListener(Tok2VecListener):
 
 
 def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> None:
-    _upstream(model).initialize_listener(model)
+    _upstream(model, model.link).initialize_listener(model)
 
 
 def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    upstream = _upstream(model)
+    upstream = _upstream(model, model.link)
     upstream.check_listener(model)
-    received = take_batch(model, docs) if is_train else None
+    received = take_batch(model, docs, is_train=is_train)
     if received is None:
         layers, send = upstream.provide_layers(docs, is_train=is_train), None
     else:
@@ -98,10 +117,11 @@ def forward_tok2vec_listener(
 
     link (Link): The upstream.
     """
-    link.upstream.check_listener(model)
-    received = take_batch(model, docs) if is_train else None
+    upstream = _upstream(model, link)
+    upstream.check_listener(model)
+    received = take_batch(model, docs, is_train=is_train)
     if received is None:
-        return link.upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: []
+        return upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: []
     return received
 
 
@@ -110,23 +130,33 @@ def init_tok2vec_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, 
 
     link (Link): The upstream.
     """
-    link.upstream.check_listener(model)
+    _upstream(model, link).check_listener(model)
 
 
-def take_batch(listener: Tok2VecListener, docs: InT) -> tuple[Any, Callable[[Any], Any]] | None:
+def take_batch(listener: Tok2VecListener, docs: InT, *, is_train: bool) -> tuple[Any, Callable[[Any], Any]] | None:
     """Take what the upstream has sent for just these docs; nothing if it is frozen and has sent none.
 
-    What is taken is gone, so that neither a batch nor its gradients outlive their step.
+    What is taken is gone, and so is what a component that is not trained has left until it predicts: neither a batch nor
+    its gradients outlive their step.
 
     listener (Tok2VecListener): The listener.
     docs (list[Doc]): The docs.
+    is_train (bool): Whether this is a step of training.
     RETURNS (tuple | None): The outputs, and where to send their gradients.
     """
-    if listener._batch_id is None or listener._batch_id != batch_id(docs):
+    if listener._batch_id is None or (is_train and listener._batch_id != batch_id(docs)):
         return None
     received: tuple[Any, Any] = (listener._outputs, listener._backprop)
+    drop_batch(listener)
+    return received if is_train else None
+
+
+def drop_batch(listener: Tok2VecListener) -> None:
+    """Forget what the upstream has sent, if it has.
+
+    listener (Tok2VecListener): The listener.
+    """
     listener.receive(None, None, None)  # type: ignore[arg-type]
-    return received
 
 
 def batch_id(docs: InT) -> int:
@@ -134,10 +164,12 @@ def batch_id(docs: InT) -> int:
     return hash(tuple(tuple(token.orth for token in doc) for doc in docs))
 
 
-def _upstream(model: ElmoListener) -> Upstream:
-    if model.link is None:
+def _upstream(model: Tok2VecListener, link: Link | None) -> Upstream:
+    upstream = link.upstream if link is not None else None
+    if upstream is None:
         raise ValueError(
-            f"A spacy_elmo.ElmoListener.v1 has upstream = {model.upstream_name!r}, but no 'elmo' component of that name "
-            f"comes before it in the pipeline. Add one (it must come first), or correct the listener's upstream."
+            f"A listener has upstream = {model.upstream_name!r}, but no 'elmo' component of that name comes before it in the "
+            f"pipeline. Add one (it must come first), or correct the listener's upstream. If the component was sourced, source "
+            f"'elmo' with it, or give it a biLM of its own with replace_listeners."
         )
-    return model.link.upstream
+    return upstream

@@ -22,6 +22,8 @@ def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
     l2 (float): The paper's lambda: how strongly the weights are pulled to the mean.
     RETURNS (Model): The layer, which has no weights until `initialize_scalar_mix` says how many layers there are.
     """
+    if l2 < 0:
+        raise ValueError(f"l2 must be 0 or more, got {l2}.")
     return Model(
         SCALAR_MIX_NAME, partial(forward, l2=l2), params={"w": None, "gamma": None}, attrs={"initial_gamma": gamma}
     )
