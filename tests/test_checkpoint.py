@@ -18,10 +18,10 @@ from spacy_elmo.pretraining import checkpoint as checkpoint_module
 from spacy_elmo.pretraining import model_files
 from spacy_elmo.pretraining.checkpoint import (
     Checkpoint,
+    add_prefix,
     optimizer_from_tensors,
     optimizer_to_tensors,
-    under,
-    within,
+    strip_prefix,
 )
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.model_files import (
@@ -179,11 +179,11 @@ def test_checkpoint_that_cannot_take_its_place(tmp_path: Path, monkeypatch: pyte
 
 def test_names_under_and_within_a_prefix() -> None:
     one, other = torch.tensor(1.0), torch.tensor(2.0)
-    tensors = under("model", {"a": one, "b.c": other})
+    tensors = add_prefix("model", {"a": one, "b.c": other})
     assert tensors == {"model.a": one, "model.b.c": other}
     mixed = {**tensors, "models.a": one, "model": one, "optimizer.0.step": other, "other.model.a": one}
-    assert within("model", mixed) == {"a": one, "b.c": other}
-    assert within("nothing", mixed) == {}
+    assert strip_prefix("model", mixed) == {"a": one, "b.c": other}
+    assert strip_prefix("nothing", mixed) == {}
 
 
 # Optimizers
@@ -217,7 +217,7 @@ def test_optimizer_goes_on_exactly(make: MakeOptimizer, tmp_path: Path) -> None:
     tensors, rest = optimizer_to_tensors(optimizer)
     values = {str(i): parameter for i, parameter in enumerate(parameters)}
     facts = {"optimizer": rest, "schedule": schedule.state_dict()}
-    Checkpoint({**under("model", values), **under("optimizer", tensors)}, facts).to_disk(path)
+    Checkpoint({**add_prefix("model", values), **add_prefix("optimizer", tensors)}, facts).to_disk(path)
     learn(parameters, optimizer, schedule, 3, seed=2)
 
     # Another run, which has learned something else.
@@ -228,8 +228,8 @@ def test_optimizer_goes_on_exactly(make: MakeOptimizer, tmp_path: Path) -> None:
     checkpoint = Checkpoint.from_disk(path)
     with torch.no_grad():
         for i, parameter in enumerate(others):
-            parameter.copy_(within("model", checkpoint.tensors)[str(i)])
-    optimizer_from_tensors(other, within("optimizer", checkpoint.tensors), checkpoint.facts["optimizer"])
+            parameter.copy_(strip_prefix("model", checkpoint.tensors)[str(i)])
+    optimizer_from_tensors(other, strip_prefix("optimizer", checkpoint.tensors), checkpoint.facts["optimizer"])
     other_schedule.load_state_dict(checkpoint.facts["schedule"])
     assert other.param_groups[0]["lr"] == pytest.approx(optimizer.param_groups[0]["lr"] * 2**3)
     learn(others, other, other_schedule, 3, seed=2)

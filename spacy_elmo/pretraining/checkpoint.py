@@ -67,12 +67,12 @@ class Checkpoint:
             raise ValueError(f"{path} is not a checkpoint of a run, or a damaged one: {error}") from None
 
 
-def under(prefix: str, tensors: Tensors) -> Tensors:
+def add_prefix(prefix: str, tensors: Tensors) -> Tensors:
     """RETURNS (Tensors): The tensors, with a prefix to their names."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 
-def within(prefix: str, tensors: Tensors) -> Tensors:
+def strip_prefix(prefix: str, tensors: Tensors) -> Tensors:
     """RETURNS (Tensors): Those tensors that have a prefix to their names, without it."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
 

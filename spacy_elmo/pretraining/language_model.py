@@ -40,7 +40,7 @@ class LanguageModel(nn.Module):
         types_AN = torch.as_tensor(batch.types_AN).to(bilm.device)
         targets = torch.as_tensor(batch.targets_AN).to(bilm.device).flatten()
         keep = None if carry_state else self._keep(batch)
-        # A biLM that does not learn runs as it does in use, and nothing is kept for a gradient.
+        # A biLM that does not learn runs as it does in use, in full precision, and nothing is kept for a gradient.
         learns = torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad
         device = bilm.device.type
         is_cast = torch.is_autocast_enabled(device) and learns

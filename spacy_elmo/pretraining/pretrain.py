@@ -124,7 +124,7 @@ def _digest(text: str) -> str:
 def _find_vocabulary(settings: Settings, train: TokenizedCorpus, output: Path, *, resume: bool) -> Vocabulary:
     """Take the vocabulary that is given, or that of the run or of the weights, or count the words of the training text."""
     path = settings.vocabulary.path
-    if path is not None and not (resume and not Path(path).exists()):
+    if path is not None and (Path(path).exists() or not resume):
         return Vocabulary.from_disk(Path(path))
     if resume:
         return vocabulary_of(output / LAST)
@@ -138,12 +138,15 @@ def _make_model(settings: Settings, vocabulary: Vocabulary, facts: dict[str, Any
     the sizes matter: the rest is in its checkpoint."""
     seed, source = settings.training.seed, settings.bilm
     if facts is not None:
-        source = BiLMConfig.from_dict(facts["bilm"])
-    elif isinstance(source, Path) and has_softmax(source) and vocabulary_of(source).words == vocabulary.words:
+        bilm, softmax_is_new = BiLM(BiLMConfig.from_dict(facts["bilm"])), facts["softmax_is_new"]
+    elif isinstance(source, BiLMConfig):
+        bilm, softmax_is_new = BiLM(source).initialize(seed), False
+    elif has_softmax(source) and vocabulary_of(source).words == vocabulary.words:
         return load_language_model(source)[0], False
-    bilm = load_weights(source) if isinstance(source, Path) else BiLM(source).initialize(seed)
+    else:
+        bilm, softmax_is_new = load_weights(source), True
     softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(seed + 1, vocabulary.counts)
-    return LanguageModel(bilm, softmax), facts["softmax_is_new"] if facts else isinstance(source, Path)
+    return LanguageModel(bilm, softmax), softmax_is_new
 
 
 def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> None:

@@ -42,8 +42,9 @@ class Processes:
 
     @contextmanager
     def first_goes_ahead(self) -> Iterator[None]:
-        """Let the first process through, then the first of each other machine, which may have no files in common with it, and
-        then the rest: what those make, they find. If one fails, it says why, and the others just end."""
+        """Run a block in three turns: the first process, then the first one of each other machine, which may have no files in
+        common with it, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the
+        first two turns, it says why, and all others end."""
         turn = 0 if self.is_first else 1 if self.local_rank == 0 else 2
         for _ in range(turn):
             self._end_if_one_failed()
@@ -57,7 +58,7 @@ class Processes:
             self._end_if_one_failed()
 
     def _end_if_one_failed(self) -> None:
-        if self.sum([0.0])[0]:
+        if self.sum([0.0])[0]:  # which waits for all, and so ends the turn
             sys.exit(1)
 
     def check_same(self, sha256: str, name: str) -> None:

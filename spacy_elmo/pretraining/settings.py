@@ -183,6 +183,7 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
 
 
 def _from_section(cls: type[SettingsT], name: str, section: dict[str, Any]) -> SettingsT:
+    """Make settings of a section, which spaCy's registry does not check: it is no call of a registered function."""
     types = get_type_hints(cls)
     _check_names(f"[{name}]", set(types), section)
     for key, value in section.items():

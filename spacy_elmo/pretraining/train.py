@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from ..bilm.lstm import Dropout, State
 from ..characters import Mark
-from .checkpoint import Checkpoint, optimizer_from_tensors, optimizer_to_tensors, under, within
+from .checkpoint import Checkpoint, add_prefix, optimizer_from_tensors, optimizer_to_tensors, strip_prefix
 from .language_model import LanguageModel
 from .processes import Processes
 from .settings import TrainingSettings
@@ -51,8 +51,8 @@ class Learner:
         """
         optimizer, rest = optimizer_to_tensors(self.optimizer)
         tensors = {
-            **under("model", self.model.state_dict()),
-            **under("optimizer", optimizer),
+            **add_prefix("model", self.model.state_dict()),
+            **add_prefix("optimizer", optimizer),
             "hidden": processes.gather(self.carried.hidden, dim=2),
             "cell": processes.gather(self.carried.cell, dim=2),
             "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
@@ -68,12 +68,12 @@ class Learner:
         processes (Processes): The processes.
         """
         tensors, facts = checkpoint.tensors, checkpoint.facts
-        weights = within("model", tensors)
+        weights = strip_prefix("model", tensors)
         bilm = self.model.bilm
         bilm.initial_hidden, bilm.initial_cell = weights.get("bilm.initial_hidden"), weights.get("bilm.initial_cell")
         self.model.load_state_dict(weights)
         self.model.to(processes.device)
-        optimizer_from_tensors(self.optimizer, within("optimizer", tensors), facts["optimizer"])
+        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), facts["optimizer"])
         self.schedule.load_state_dict(facts["schedule"])
         self.streams.positions = processes.share(tensors["positions"], dim=0).numpy()
         hidden, cell = (processes.share(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
@@ -120,6 +120,7 @@ def train(
     for batch in islice(learner.streams, n_steps - learner.n_done):
         if module is None or learner.n_done == n_softmax_steps:
             model.bilm.requires_grad_(learner.n_done >= n_softmax_steps)
+            # DistributedDataParallel looks once at what learns, so a biLM that begins to is wrapped again.
             module = processes.join_gradients(model)
         candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_done)
         dropout = _make_dropout(settings, learner.n_done, processes)
@@ -128,7 +129,7 @@ def train(
                 batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
             )
         optimizer.zero_grad()
-        # By the number of tokens, which is the same in all processes, and not of targets, which is not.
+        # By tokens, not by targets: the mean of the processes' gradients is right only if all divide by the same number.
         (loss / batch.targets_AN.size).backward()
         grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
         total = loss.item()
