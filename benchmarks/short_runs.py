@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from spacy_elmo.pretraining.output import METRICS, SCORES
 from spacy_elmo.pretraining.pretrain import pretrain
-from spacy_elmo.pretraining.run import METRICS, SCORES
 
 Overrides = dict[str, Any]
 

@@ -28,9 +28,9 @@ def pretrain_cli(
     was stopped, in whatever way, goes on from its last checkpoint with --resume, to the same weights as if it had not
     been. On several processes or machines: torchrun ... -m spacy elmo pretrain ...
     """
+    from ..pretraining.output import BEST, CURVE
     from ..pretraining.pretrain import pretrain
     from ..pretraining.processes import is_first_of_its_machine, is_first_process
-    from ..pretraining.run import BEST, CURVE
 
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
@@ -73,7 +73,7 @@ def _show_progress(sentences: Iterable[list[str]], title: str) -> Iterable[list[
 
 
 def _advise(output: Path) -> str:
-    from ..pretraining.run import CHECKPOINT
+    from ..pretraining.output import CHECKPOINT
 
     path = output / CHECKPOINT
     if not path.exists():

@@ -20,8 +20,11 @@ Tensors = dict[str, Tensor]
 class Checkpoint:
     """A run at the end of one step. What is random in a step follows from the seed and the step's number.
 
-    tensors (dict[str, Tensor]): The weights, the optimizer's averages, each row's position and state.
-    facts (dict[str, Any]): What is not a tensor, as JSON has it.
+    tensors (dict[str, Tensor]): The weights ("model.*"), the optimizer's averages ("optimizer.*"), and of each row its place in the
+        corpus ("positions") and its state ("hidden", "cell").
+    facts (dict[str, Any]): What is not a tensor, as JSON has it. What the run must still have when it goes on: "config",
+        "overrides", and the checksums of "training text", "dev text" and "vocabulary". What it is: "bilm" (the sizes) and
+        "softmax_is_new". How far it is: "progress", "n_done", and what "optimizer" and "schedule" count.
     """
 
     tensors: Tensors

@@ -17,9 +17,10 @@ from .checkpoint import Checkpoint
 from .language_model import LanguageModel
 from .model_files import has_softmax, load_language_model, vocabulary_of
 from .optimizers import check_makers
+from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_kept, find_origin, prepare_corpus
 from .processes import join_processes
-from .run import BEST, CHECKPOINT, CORPORA, LAST, Report, Result, Run, check_output
+from .run import Report, Result, Run
 from .settings import CorpusSettings, Settings, read_config, read_settings
 from .softmax import Softmax
 from .vocabulary import Vocabulary, count_words

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, astuple, dataclass, field
@@ -10,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..atomic import naming, remove_leftovers, write_file
+from ..atomic import write_file
 from ..bilm.lstm import State
 from ..bilm.warm_up import STREAMS, find_initial_state
 from .checkpoint import Checkpoint
@@ -19,40 +18,19 @@ from .learning_curve import draw_learning_curve
 from .loggers import LogStep, start_logger
 from .metrics import Metrics, MetricsFile, Totals
 from .model_files import load_language_model, save_language_model
+from .output import BEST, CHECKPOINT, CONFIG, CURVE, LAST, METRICS, SCORES, clear_output, open_output
 from .perplexity import Likelihood, measure_likelihood
 from .prepare import TokenizedCorpus
 from .processes import Processes
 from .settings import Settings
 from .streams import Streams
-from .train import Learner, train
+from .train import Learner, Step, train
 from .vocabulary import Vocabulary
-
-BEST, LAST, CORPORA = "model-best", "model-last", "corpora"
-CONFIG, CHECKPOINT, METRICS, SCORES = "config.cfg", "checkpoint.safetensors", "metrics.jsonl", "scores.json"
-CURVE = "learning-curve.svg"
 
 # A text that is long enough for the carried state to settle.
 WARM_UP_SENTENCES = 640
 
 Report = Callable[[str], None]
-
-
-def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse a place for a run's directory where something would be lost.
-
-    output (Path): The directory.
-    resume, overwrite (bool): Whether a run that is there goes on, or may be replaced.
-    """
-    if resume and overwrite:
-        raise ValueError("A run goes on (--resume) or is replaced (--overwrite), not both.")
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is a file; a directory is to be written there. Choose another place.")
-    there = [name for name in (CHECKPOINT, CONFIG, METRICS, SCORES, CURVE, BEST, LAST) if (output / name).exists()]
-    if there and not (resume or overwrite):
-        raise ValueError(
-            f"There is a run in {output} already, or something else with a {there[0]}. Go on with it (--resume), replace it "
-            f"(--overwrite), or choose another place."
-        )
 
 
 @dataclass(frozen=True)
@@ -183,28 +161,32 @@ class Run:
                 self.n_softmax_steps,
                 self.n_steps,
             )
-            info = None
-            if is_evaluated or step.number % training.log_frequency == 0:
-                sums = totals.over(processes)
-                totals = Totals()
-                self.progress.n_words += sums.n_words
-                metrics = self._describe(sums, step.learn_rate, step.grad_norm)
-                if is_evaluated:
-                    metrics |= self.evaluate()
-                    if not math.isfinite(metrics["perplexity"]):
-                        raise FloatingPointError(
-                            f"After step {step.number}, with a loss that was still a number, the weights predict nothing: "
-                            f"the dev perplexity is {metrics['perplexity']}. They were not saved."
-                        )
-                    if step.number == self.n_softmax_steps:
-                        self.progress.before = self.evaluate(whole=True)["perplexity"]
-                self.progress.seconds = metrics["seconds"] = time.perf_counter() - start
-                if processes.is_first:
-                    self.metrics.append(metrics)
-                if is_evaluated:
-                    self._save(metrics["perplexity"])
-                    info = self._inform(metrics)
-            log_step(info)
+            if not is_evaluated and step.number % training.log_frequency:
+                log_step(None)
+                continue
+            sums, totals = totals.over(processes), Totals()
+            self.progress.n_words += sums.n_words
+            metrics = self._describe(sums, step)
+            if is_evaluated:
+                metrics |= self._evaluate_after(step)
+            self.progress.seconds = metrics["seconds"] = time.perf_counter() - start
+            if processes.is_first:
+                self.metrics.append(metrics)
+            if is_evaluated:
+                self._save(metrics["perplexity"])
+            log_step(self._inform(metrics) if is_evaluated else None)
+
+    def _evaluate_after(self, step: Step) -> Metrics:
+        """Measure the model after a step, and note it where the biLM is about to learn for the first time."""
+        metrics = self.evaluate()
+        if not math.isfinite(metrics["perplexity"]):
+            raise FloatingPointError(
+                f"After step {step.number}, with a loss that was still a number, the weights predict nothing: the dev perplexity is "
+                f"{metrics['perplexity']}. They were not saved."
+            )
+        if step.number == self.n_softmax_steps:
+            self.progress.before = self.evaluate(whole=True)["perplexity"]
+        return metrics
 
     def evaluate(self, *, whole: bool = False) -> Metrics:
         """Measure the model on a part of the dev text that is the same every time. Every process must take part.
@@ -229,16 +211,15 @@ class Run:
             "perplexity_unigram": scores["unigram"],
         }
 
-    def _describe(self, sums: Totals, learn_rate: float, grad_norm: float) -> Metrics:
-        n_done = self.learner.n_done
+    def _describe(self, sums: Totals, step: Step) -> Metrics:
         return {
-            "step": n_done,
-            "epoch": n_done / self.steps_in_an_epoch,
+            "step": step.number,
+            "epoch": step.number / self.steps_in_an_epoch,
             "words": self.progress.n_words,
             "words_per_second": sums.n_words / sums.seconds,
             "loss": sums.loss / max(1, sums.n_predicted),
-            "learn_rate": learn_rate,
-            "grad_norm": grad_norm,
+            "learn_rate": step.learn_rate,
+            "grad_norm": step.grad_norm,
         }
 
     def _save(self, perplexity: float) -> None:
@@ -265,17 +246,11 @@ class Run:
 
     def _open_output(self) -> None:
         """Make the run's directory ready. Only now, when nothing is in the way of the run, an old one is removed."""
-        with naming(self.output):
-            self.output.mkdir(parents=True, exist_ok=True)
-        for name in (BEST, LAST):
-            remove_leftovers(self.output / name)
+        open_output(self.output)
         if self.learner.n_done:
             self.metrics.cut_after(self.learner.n_done)
         else:
-            for name in (CHECKPOINT, SCORES, CURVE, METRICS):
-                (self.output / name).unlink(missing_ok=True)
-            for name in (BEST, LAST):
-                shutil.rmtree(self.output / name, ignore_errors=True)
+            clear_output(self.output)
             write_file(self.output / CONFIG, self.identity["config"].to_str())
 
     def _introduce(self) -> Iterator[str]:

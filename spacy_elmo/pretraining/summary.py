@@ -6,7 +6,7 @@ from pathlib import Path
 from ..page import Block, Figure, Paragraph, Section, Table
 from .learning_curve import draw_learning_curve
 from .metrics import MetricsFile
-from .run import METRICS, SCORES
+from .output import METRICS, SCORES
 
 EVALUATION = "perplexity.json"  # what `spacy elmo evaluate --output` is asked to write, beside the run's own files
 NAMES = {
