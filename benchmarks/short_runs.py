@@ -9,6 +9,7 @@ rate ends when they do. The models are left in OUTPUT, for `benchmarks/probes.py
 
 import argparse
 import json
+import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,7 +72,7 @@ def main() -> None:
     n_steps = {}
     for name in names:
         measured = run(STEPS_TO_MEASURE, args.config, args.output / "measured" / name, {**paths, **RUNS[name]})
-        n_steps[name] = round(60 * args.minutes * measured.n_steps / measured.seconds)
+        n_steps[name] = round(60 * args.minutes * measured.speed * measured.n_steps / measured.n_words)
     print("| changed | words a second | steps | words read | minutes | perplexity | forward | backward |")
     print("|---|---|---|---|---|---|---|---|")
     for name in names:
@@ -84,12 +85,14 @@ class Outcome(NamedTuple):
 
     n_steps, n_words (int): How far it got.
     seconds (float): The time of its steps, evaluations left out.
+    speed (float): Words a second: the median over every ten steps, which a moment of something else does not change.
     scores (dict): What the run says of itself, perplexities among it.
     """
 
     n_steps: int
     n_words: int
     seconds: float
+    speed: float
     scores: dict[str, float]
 
 
@@ -102,7 +105,8 @@ def run(n_steps: int, config: Path, output: Path, overrides: Overrides) -> Outco
     n_words = [line["words"] for line in lines]
     speeds = [line["words_per_second"] for line in lines]
     seconds = sum((n - before) / speed for n, before, speed in zip(n_words, [0, *n_words], speeds, strict=False))
-    return Outcome(n_steps, n_words[-1], seconds, json.loads((output / SCORES).read_text(encoding="utf8")))
+    scores = json.loads((output / SCORES).read_text(encoding="utf8"))
+    return Outcome(n_steps, n_words[-1], seconds, statistics.median(speeds), scores)
 
 
 def describe(name: str, outcome: Outcome) -> str:
