@@ -354,10 +354,15 @@ def test_averages_reach_an_unfrozen_bilm(weights: str) -> None:
     optimizer = Adam(0.01, use_averages=True)
     for _ in range(5):
         nlp.update(make_examples(nlp), sgd=optimizer)
+    before = {name: parameter.detach() for name, parameter in random_bilm(1).named_parameters()}
     bilm, vectors = get_bilm(nlp.get_pipe("elmo").encoder), nlp("Ada wrote it .").tensor
     raw = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
     with nlp.use_params(optimizer.averages):
-        assert [name for name, parameter in bilm.named_parameters() if torch.equal(parameter, raw[name])] == []
+        averages = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
+        assert [name for name, values in averages.items() if torch.equal(values, raw[name])] == []
+        # Between where it was and where it is, not on the way from zero.
+        for name, values in averages.items():
+            assert (values - before[name]).norm() < (raw[name] - before[name]).norm() + 1e-6, name
         assert not numpy.allclose(nlp("Ada wrote it .").tensor, vectors, atol=1e-5)
     assert_array_equal(nlp("Ada wrote it .").tensor, vectors)
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from spacy.tokens import Doc
 from thinc.api import Model, Optimizer, get_torch_default_device, torch2xp, xp2torch
-from thinc.types import Floats3d
+from thinc.types import Floats3d, FloatsXd
 from torch import Tensor
 
 from ..bilm import weights as weights_io
@@ -100,6 +100,11 @@ class BiLMShim(TorchShim):
         self.learn_rate_share = learn_rate_share
 
     def finish_update(self, optimizer: Optimizer) -> None:
+        if optimizer.averages is not None:
+            # Thinc's averages start from zeros, which would shrink a pretrained model in its first steps.
+            for name, parameter in self._model.named_parameters():
+                if parameter.grad is not None and (self.id, name) not in optimizer.averages:
+                    optimizer.averages[self.id, name] = cast(FloatsXd, torch2xp(parameter.detach().clone()))
         super().finish_update(cast(Optimizer, partial(optimizer, lr_scale=self.learn_rate_share)))
 
 
