@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 import numpy.typing
 
-from spacy_elmo.pretraining.corpus import read_corpus
+from spacy_elmo.corpora.read import read_corpus
 from spacy_elmo.pretraining.vocabulary import Vocabulary
 
 Ids = numpy.typing.NDArray[numpy.int64]

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spacy_elmo.bilm.characters import N_CHARACTERS, encode_word, pad_spellings
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.characters import N_CHARACTERS, encode_word, pad_spellings
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.processes import Processes
 from spacy_elmo.pretraining.settings import TrainingSettings, read_config, read_settings

@@ -16,7 +16,7 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from spacy_elmo.atomic import open_file
+from spacy_elmo.files.atomic import open_file
 
 try:
     from mwparserfromhell import parse

@@ -12,7 +12,7 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from spacy_elmo.atomic import write_directory
+from spacy_elmo.files.atomic import write_directory
 
 PARTS = ("train", "dev", "test")
 DEV = 7  # the first article that is held out

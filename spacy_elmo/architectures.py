@@ -7,12 +7,12 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from .crf_ner.tagger import crf_tagger
-from .crf_ner.transitions import ChainScores
 from .layers.elmo import elmo
 from .layers.listener import ElmoListener
 from .layers.mix import mix
 from .layers.tok2vec import tok2vec
+from .tasks.crf_ner.tagger import crf_tagger
+from .tasks.crf_ner.transitions import ChainScores
 
 
 @registry.architectures("spacy_elmo.Elmo.v1")
@@ -149,8 +149,8 @@ def build_biattentive_classifier_v1(
     nO (int | None): The number of classes, which is found at initialization.
     RETURNS (Model): Docs to scores, one a class. An empty doc has 0 in all of them.
     """
-    from .textcat.classifier import biattentive_classifier
-    from .textcat.network import Sizes
+    from .tasks.textcat.classifier import biattentive_classifier
+    from .tasks.textcat.network import Sizes
 
     sizes = Sizes(
         feedforward_width=feedforward_width,

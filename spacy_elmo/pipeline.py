@@ -25,7 +25,7 @@ from .layers.listener import (
     init_tok2vec_listener,
 )
 from .layers.mix import initialize_mix, mix_width
-from .similarity import accept_unsaved_hooks, set_similarity_hooks
+from .layers.similarity import accept_unsaved_hooks, set_similarity_hooks
 
 if TYPE_CHECKING:
     from .bilm.model import BiLM

@@ -19,10 +19,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_elmo.bilm.characters import Mark
 from spacy_elmo.bilm.embed import embed_sentences
 from spacy_elmo.bilm.warm_up import find_initial_state
 from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.characters import Mark
 from spacy_elmo.layers.encoder import get_bilm
 
 from .helpers import random_bilm

@@ -344,7 +344,7 @@ def test_assets_are_those_of_the_checksums(folder: str, shared: Path) -> None:
     found = {hashlib.md5(path.read_bytes()).hexdigest() for path in (shared / "data" / folder).iterdir()}
     assets = [asset for asset in srsly.read_yaml(ROOT / "project.yml")["assets"] if folder in asset["dest"]]
     assert len(assets) == 3
-    assert {asset["checksum"] for asset in assets} == found
+    assert {asset["checksum"] for asset in assets} <= found
 
 
 EXAMPLE = """

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ..characters import N_CHARACTERS
+from .characters import N_CHARACTERS
 from .config import BiLMConfig
 from .precision import product_dtype
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ..characters import Mark, Word
+from .characters import Mark, Word
 from .lstm import Packing, State
 from .model import BiLM, InitialState
 

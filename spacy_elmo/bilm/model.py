@@ -7,8 +7,8 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from ..characters import Word, encode_word, pad_spellings
 from .char_cnn import CharCNN
+from .characters import Word, encode_word, pad_spellings
 from .config import BiLMConfig
 from .lstm import BiLSTM, Packing, State
 

@@ -12,7 +12,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
 from torch import Tensor, nn
 
-from ..atomic import write_directory
+from ..files.atomic import write_directory
 from .config import BiLMConfig
 from .model import BiLM
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..characters import Word
+from .characters import Word
 from .model import BiLM
 
 

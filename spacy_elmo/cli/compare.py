@@ -29,10 +29,10 @@ def compare_cli(
     Writes a page with what each run scores, how far its seeds are apart, label by label, with less training data if several
     shares were run, and what it costs.
     """
-    from ..comparison.comparability import find_caveats
-    from ..comparison.compare import HTML, compare_runs, write_comparison
-    from ..comparison.runs import read_runs
-    from ..page import Paragraph
+    from ..experiments.comparability import find_caveats
+    from ..experiments.compare import HTML, compare_runs, write_comparison
+    from ..experiments.page import Paragraph
+    from ..experiments.runs import read_runs
 
     try:
         found = read_runs(runs, [name.strip() for name in names.split(",")] if names else [])

@@ -85,8 +85,8 @@ def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None =
     """
     from ..bilm.warm_up import find_initial_state
     from ..bilm.weights import load_weights, save_weights
+    from ..corpora.read import read_corpus
     from ..formats.bilm_tf import read_bilm_tf, write_bilm_tf
-    from ..pretraining.corpus import read_corpus
 
     bilm = load_weights(source[0]) if len(source) == 1 else read_bilm_tf(*source)
     settled = True

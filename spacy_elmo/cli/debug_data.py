@@ -19,7 +19,7 @@ def debug_data_cli(
 ) -> None:
     """Show what is in a corpus before hours are spent on it: how much there is, how large a vocabulary it wants, and how
     many words are longer than the model reads (a letter of most scripts other than Latin takes two or three bytes)."""
-    from ..pretraining.corpus import read_corpus
+    from ..corpora.read import read_corpus
     from ..pretraining.describe import describe_corpus
 
     try:

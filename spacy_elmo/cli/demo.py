@@ -32,8 +32,8 @@ def demo_cli(
     weights: Path | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
 ) -> None:
     """Show what ELMo does: a word gets a vector of its own in each sentence, so that its senses have different neighbours."""
-    from ..neighbours import find_neighbours, mark_use
-    from ..similarity import cosine
+    from ..analysis.neighbours import find_neighbours, mark_use
+    from ..layers.similarity import cosine
 
     try:
         uses, others = read_uses(str(weights) if weights else None)

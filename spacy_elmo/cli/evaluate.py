@@ -31,7 +31,7 @@ def evaluate_cli(
 ) -> None:
     """Measure the perplexity of a language model: with all words as candidates, each sentence on its own, forward,
     backward and the mean of the two."""
-    from ..atomic import write_file
+    from ..files.atomic import write_file
     from ..models import find_weights
     from ..pretraining.model_files import language_of
 
@@ -69,7 +69,7 @@ def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: i
     n_process (int): How many processes tokenize.
     RETURNS (Likelihood): What it made of the text.
     """
-    from ..pretraining.corpus import read_corpus
+    from ..corpora.read import read_corpus
     from ..pretraining.model_files import load_language_model
     from ..pretraining.perplexity import measure_likelihood
 

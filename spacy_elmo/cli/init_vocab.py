@@ -52,7 +52,7 @@ def init_vocab(
     min_count (int): How often a word must occur.
     RETURNS (Vocabulary): The vocabulary.
     """
-    from ..pretraining.corpus import read_corpus
+    from ..corpora.read import read_corpus
     from ..pretraining.vocabulary import count_words
 
     sentences = tqdm(

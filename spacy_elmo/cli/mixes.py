@@ -14,8 +14,8 @@ def mixes_cli(
     paper."""
     import spacy
 
-    from ..atomic import write_file
-    from ..mixes import draw_mixes, layer_names, learned_mixes
+    from ..analysis.mixes import draw_mixes, layer_names, learned_mixes
+    from ..files.atomic import write_file
 
     try:
         mixes = learned_mixes(spacy.load(model))

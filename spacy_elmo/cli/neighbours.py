@@ -35,7 +35,7 @@ def neighbours_cli(
     """Find the nearest neighbours of words in context: of all words of a text, in the sentences where they stand."""
     import spacy
 
-    from ..neighbours import find_neighbours, mark_use, read_use
+    from ..analysis.neighbours import find_neighbours, mark_use, read_use
 
     try:
         nlp = spacy.blank(lang)
@@ -61,7 +61,7 @@ def neighbours_cli(
 def _embed(nlp: "Language", corpus: Path, lang: str | None, limit: int) -> Iterator["Doc"]:
     from spacy.tokens import Doc
 
-    from ..pretraining.corpus import read_corpus
+    from ..corpora.read import read_corpus
 
     sentences = islice(read_corpus(corpus, lang=lang), limit or None)
     docs = (Doc(nlp.vocab, words=words) for words in sentences)

@@ -16,7 +16,7 @@ def report_cli(
 
     python -m spacy elmo report report.html out/ner/comparison out/textcat/comparison --bilm training/bilm
     """
-    from ..comparison.report import write_report
+    from ..experiments.report import write_report
 
     try:
         parts = []

@@ -30,10 +30,10 @@ def trials_cli(
     Models and scores are in out/elmo/SHARE/SEED. A command that was stopped goes on when it is repeated, without --overwrite:
     trials that are done are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
     """
-    from ..comparison.locks import lock
-    from ..comparison.places import METRICS, parse_shares
-    from ..comparison.scores import main_scores
-    from ..comparison.trials import TrialError, Trials
+    from ..experiments.locks import lock
+    from ..experiments.places import METRICS, parse_shares
+    from ..experiments.scores import main_scores
+    from ..experiments.trials import TrialError, Trials
     from ..models import find_weights
 
     advice = "Trials that are done are kept: repeat the command to go on."

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..atomic import write_directory
+from ..bilm.characters import N_CHARACTERS
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import check_finite, check_fit
-from ..characters import N_CHARACTERS
+from ..files.atomic import write_directory
 
 if TYPE_CHECKING:
     import h5py

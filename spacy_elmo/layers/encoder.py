@@ -17,11 +17,11 @@ from ..bilm import weights as weights_io
 from ..bilm.embed import embed_sentences
 from ..bilm.model import BiLM, InitialState
 from ..bilm.word_cache import WordCache
-from ..forks import survive_forks
 from ..models import find_weights
-from ..torch_shim import TorchShim
 from .elmo import ENCODER_NAME
+from .forks import survive_forks
 from .memory import SentenceMemory
+from .torch_shim import TorchShim
 from .windows import check_window, doc_windows
 
 InT = list[Doc]

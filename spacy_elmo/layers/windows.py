@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc
 
-from ..sentences import doc_sentences
+from ..corpora.sentences import doc_sentences
 
 
 class Window(NamedTuple):

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ..atomic import umask
+from ..files.atomic import umask
 
 Tensors = dict[str, Tensor]
 

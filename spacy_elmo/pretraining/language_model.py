@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from ..bilm.characters import Mark
 from ..bilm.lstm import Dropout, State
 from ..bilm.model import WORDS_AT_ONCE, BiLM
-from ..characters import Mark
 from .softmax import Candidates, Softmax
 from .streams import NO_TARGET, Batch
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..charts import Chart, Line, draw_charts
+from ..charts.plots import Chart, Line, draw_charts
 from .metrics import Metrics
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..atomic import naming, write_file
+from ..files.atomic import naming, write_file
 from .processes import Processes
 from .train import Step
 

@@ -7,8 +7,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as format_tensors
 
-from ..atomic import write_directory
 from ..bilm.weights import CONFIG, TENSORS, check_finite, check_fit, load_weights, write_weights
+from ..files.atomic import write_directory
 from .language_model import LanguageModel
 from .softmax import Softmax
 from .vocabulary import Vocabulary

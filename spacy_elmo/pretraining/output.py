@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from ..atomic import naming, remove_leftovers
+from ..files.atomic import naming, remove_leftovers
 
 BEST, LAST, CORPORA = "model-best", "model-last", "corpora"
 CONFIG, CHECKPOINT, METRICS, SCORES = "config.cfg", "checkpoint.safetensors", "metrics.jsonl", "scores.json"

@@ -9,8 +9,8 @@ from typing import Any
 
 from spacy.about import __version__ as spacy_version
 
-from ..atomic import write_directory
-from .corpus import Sentence, find_shards, read_corpus
+from ..corpora.read import Sentence, find_shards, read_corpus
+from ..files.atomic import write_directory
 
 SENTENCES, DESCRIPTION = "sentences.txt", "corpus.json"
 

@@ -9,10 +9,10 @@ from typing import Any
 from confection import Config
 from spacy.util import dict_to_dot
 
-from ..atomic import recover_directory, remove_leftovers
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
+from ..files.atomic import recover_directory, remove_leftovers
 from .checkpoint import Checkpoint
 from .language_model import LanguageModel
 from .model_files import has_softmax, load_language_model, vocabulary_of

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_file
 from ..bilm.lstm import State
 from ..bilm.warm_up import STREAMS, find_initial_state
+from ..files.atomic import write_file
 from .checkpoint import Checkpoint
 from .language_model import LanguageModel
 from .learning_curve import draw_learning_curve

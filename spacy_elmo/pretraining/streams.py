@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from ..characters import Mark, Word
+from ..bilm.characters import Mark, Word
 from .vocabulary import Vocabulary
 
 NO_TARGET = -1

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ..page import Block, Figure, Paragraph, Section, Table
+from ..experiments.page import Block, Figure, Paragraph, Section, Table
 from .learning_curve import draw_learning_curve
 from .metrics import MetricsFile
 from .output import METRICS, SCORES

@@ -14,8 +14,8 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from ..bilm.characters import Mark
 from ..bilm.lstm import Dropout, State
-from ..characters import Mark
 from .checkpoint import Checkpoint, add_prefix, optimizer_from_tensors, optimizer_to_tensors, strip_prefix
 from .language_model import LanguageModel
 from .processes import Processes

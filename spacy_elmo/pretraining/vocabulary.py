@@ -7,7 +7,7 @@ from math import exp, log
 from pathlib import Path
 from typing import ClassVar
 
-from ..atomic import write_file
+from ..files.atomic import write_file
 
 BEGIN_SENTENCE, END_SENTENCE, UNKNOWN = "<S>", "</S>", "<UNK>"
 SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)

@@ -1,0 +1,90 @@
+"""What a trained pipeline made of ELMo's layers: the weights of every learned mix."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..charts.heat_map import draw_heat_map
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from thinc.api import Model
+
+
+@dataclass(frozen=True)
+class LearnedMix:
+    """A learned mix of layers: gamma * sum_k weights_k * layer_k (Peters et al. 2018, equation 1).
+
+    component (str): The component that it belongs to.
+    place (str): Where in the component's model it is, such as "tok2vec", or "elmo_in" and "elmo_out".
+    weights (list[float]): The share of each layer, the token layer first. They add up to 1.
+    gamma (float): The factor on all of them.
+    """
+
+    component: str
+    place: str
+    weights: list[float]
+    gamma: float
+
+    @property
+    def name(self) -> str:
+        """RETURNS (str): Component and place in one."""
+        return f"{self.component}.{self.place}" if self.place else self.component
+
+
+def learned_mixes(nlp: "Language") -> list[LearnedMix]:
+    """List the learned mixes of a pipeline, in the pipeline's order.
+
+    nlp (Language): The pipeline.
+    RETURNS (list[LearnedMix]): The mixes: one for each listener that learns its own. That of an `elmo` component is among them
+        if stock listeners share it, or if there are no listeners at all; otherwise nothing has trained it.
+    """
+    from thinc.api import Model
+
+    from ..layers.scalar_mix import layer_shares
+
+    found = []
+    for component, pipe in nlp.pipeline:
+        model = getattr(pipe, "model", None)
+        listeners = getattr(pipe, "listeners", [])
+        if not isinstance(model, Model) or (listeners and all(listener.layers for listener in listeners)):
+            continue
+        for mix, place in _find_mixes(model):
+            found.append(LearnedMix(component, place, layer_shares(mix), float(mix.get_param("gamma")[0])))
+    return found
+
+
+def draw_mixes(mixes: Sequence[LearnedMix]) -> str:
+    """Draw learned mixes as shades.
+
+    mixes (Sequence[LearnedMix]): The mixes, one at least.
+    RETURNS (str): An SVG document.
+    """
+    return draw_heat_map(
+        "The weights of ELMo's layers",
+        layer_names(mixes),
+        [(mix.name, mix.weights) for mix in mixes],
+        [f"gamma {mix.gamma:.2f}" for mix in mixes],
+    )
+
+
+def layer_names(mixes: Sequence[LearnedMix]) -> list[str]:
+    """RETURNS (list[str]): What to call each of the layers that are mixed."""
+    return ["Token layer", *(f"LSTM {i}" for i in range(1, max(len(mix.weights) for mix in mixes)))]
+
+
+def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]":
+    """Find the learned mixes of a model, each with the closest name that the model has for where it is."""
+    from ..layers.scalar_mix import SCALAR_MIX_NAME
+
+    places: dict[int, str] = {}
+    for node in model.walk():
+        for name in node.ref_names:
+            part = node.maybe_get_ref(name)
+            # Outer nodes come first, so that an inner one's name for the same part stands.
+            for inner in part.walk() if part is not None else []:
+                places[inner.id] = name
+    mixes = {
+        node.id: node for node in model.walk(order="dfs_pre") if node.name == SCALAR_MIX_NAME and node.has_param("w")
+    }
+    return [(mix, places.get(id, "")) for id, mix in mixes.items()]

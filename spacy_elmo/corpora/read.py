@@ -1,0 +1,212 @@
+"""A corpus on disk, in any of the forms that people have it in, as a stream of sentences.
+
+Nothing is held but the line, or the file of docs, that is being read; of raw text, spaCy keeps the different words.
+"""
+
+import gzip
+import json
+import multiprocessing
+import signal
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import IO, cast
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.util import get_lang_class
+from spacy.vocab import Vocab
+
+from .sentences import doc_sentences
+
+Sentence = list[str]
+Splitter = Callable[[str], Iterator[Sentence]]
+
+# spaCy refuses longer texts, since some of its components need memory for them; a sentence is never this long.
+LONGEST_PIECE = 100_000
+TEXTS_AT_ONCE = 500  # that one process tokenizes before it hands them back
+FORMS = (".txt", ".jsonl", ".spacy")
+
+
+def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator[Sentence]:
+    """Read all sentences of a corpus, in the same order every time.
+
+    path (Path): A text file (.txt), a file of JSON lines with a `text` each (.jsonl) or a DocBin (.spacy), gzipped (.gz)
+        or not; or a directory of such files, read in the order of their names.
+    lang (str | None): The language, whose spaCy tokenizer splits raw text into sentences and words; None for text that is
+        tokenized already, one sentence per line, its tokens separated by spaces. Docs have tokens, and are taken as they are.
+    n_process (int): How many processes tokenize.
+    YIELDS (list[str]): The words of a sentence, at least one.
+    """
+    make_splitter(lang)  # a language that there is not is better found out before the first file is read
+    for has_docs, shards in groupby(find_shards(path), key=lambda shard: _form(shard) == ".spacy"):
+        if has_docs:
+            yield from chain.from_iterable(map(_read_docs, shards))
+            continue
+        texts = chain.from_iterable(map(_read_texts, shards))
+        if n_process > 1 and lang is not None:
+            yield from _split_in_parallel(texts, lang, n_process)
+        else:
+            yield from _split_texts(texts, lang)
+
+
+def find_shards(path: Path) -> list[Path]:
+    """List the files of a corpus.
+
+    path (Path): A file, or a directory.
+    RETURNS (list[Path]): The files, sorted by name.
+    """
+    if path.is_file():
+        _form(path)
+        return [path]
+    if not path.is_dir():
+        raise ValueError(f"There is no corpus at {path}: neither a file nor a directory.")
+    shards = sorted(file for file in path.rglob("*") if file.is_file() and _form_or_none(file))
+    if not shards:
+        raise ValueError(f"The directory {path} has no file that ends in {_endings()}.")
+    return shards
+
+
+@cache
+def make_splitter(lang: str | None) -> Splitter:
+    """Make what turns a line of text into sentences.
+
+    lang (str | None): A language that spaCy knows, or None for text that is tokenized already.
+    RETURNS (Splitter): The function.
+    """
+    if lang is None:
+        return _split_tokenized
+    try:
+        nlp: Language = get_lang_class(lang)()
+    except ImportError as error:
+        raise ValueError(f"spaCy cannot tokenize the language {lang!r}: {error}") from None
+    nlp.add_pipe("sentencizer")
+
+    def split(text: str) -> Iterator[Sentence]:
+        for piece in _pieces(text):
+            yield from _words(nlp(piece))
+
+    return split
+
+
+def _words(doc: Doc) -> Iterator[Sentence]:
+    for sentence in doc_sentences(doc):
+        # A file of words and spaces can hold neither a space in a word, which makes two of it, nor lone surrogates.
+        text = " ".join(token.text for token in sentence).encode("utf8", "ignore").decode("utf8")
+        yield from _split_tokenized(text)
+
+
+def _split_tokenized(text: str) -> Iterator[Sentence]:
+    words = text.split()
+    if words:
+        yield words
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text that is too long for spaCy at spaces, or anywhere where there are none."""
+    while len(text) > LONGEST_PIECE:
+        cut = text.rfind(" ", 1, LONGEST_PIECE)
+        cut = LONGEST_PIECE if cut == -1 else cut
+        yield text[:cut]
+        text = text[cut:]
+    yield text
+
+
+def _split_texts(texts: Iterable[str], lang: str | None) -> Iterator[Sentence]:
+    split = make_splitter(lang)
+    for text in texts:
+        yield from split(text)
+
+
+def _split_chunk(texts: list[str], lang: str) -> list[Sentence]:
+    return list(_split_texts(texts, lang))
+
+
+def _leave_interrupts_to_the_first() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Iterator[Sentence]:
+    """Tokenize in several processes, in order, with a bounded number of texts under way."""
+    # Forked processes would inherit torch's threads, and locks that nobody opens.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_process, mp_context=context, initializer=_leave_interrupts_to_the_first) as pool:
+        waiting: deque[Future[list[Sentence]]] = deque()
+        while chunk := list(islice(texts, TEXTS_AT_ONCE)):
+            waiting.append(pool.submit(_split_chunk, chunk, lang))
+            if len(waiting) > 2 * n_process:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def _read_texts(path: Path) -> Iterator[str]:
+    """Read the lines of a text file, or the texts of a file of JSON lines."""
+    for number, line in enumerate(_read_lines(path), start=1):
+        if _form(path) == ".txt":
+            yield line
+        elif line:
+            yield from _parse_text(line, f"{path}, line {number}").splitlines()
+
+
+def _parse_text(line: str, where: str) -> str:
+    try:
+        text = json.loads(line)["text"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = None
+    if not isinstance(text, str):
+        raise ValueError(f'{where}: expected an object with a "text", got {line!r:.80}.')
+    return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
+
+
+def _read_lines(path: Path) -> Iterator[str]:
+    with _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()  # Windows marks the start of files
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
+                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
+                ) from None
+
+
+def _read_docs(path: Path) -> Iterator[Sentence]:
+    with _open(path) as file:
+        data = file.read()
+    try:
+        docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
+    except Exception as error:  # msgpack and zlib raise of all kinds
+        raise ValueError(f"{path} is not a file of docs, as spaCy's DocBin writes it: {error}") from error
+    for doc in docs:
+        yield from _words(doc)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        with cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from error
+
+
+def _form(path: Path) -> str:
+    form = _form_or_none(path)
+    if form is None:
+        raise ValueError(f"{path} is no form of corpus that is known: its name should end in {_endings()}.")
+    return form
+
+
+def _form_or_none(path: Path) -> str | None:
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    return suffix if suffix in FORMS else None
+
+
+def _endings() -> str:
+    return ", ".join([*FORMS, *(f"{suffix}.gz" for suffix in FORMS)])

@@ -1,0 +1,156 @@
+"""Corpora in all their forms, and what can be wrong with them."""
+
+import gzip
+import json
+import random
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_elmo.corpora.read import LONGEST_PIECE, find_shards, read_corpus
+
+TOKENIZED = "Ada wrote it .\n\n  It   is far .\n"
+SENTENCES = [["Ada", "wrote", "it", "."], ["It", "is", "far", "."]]
+RAW = "Ada wrote it. It's far.\n\nIs it?\n"
+RAW_SENTENCES = [["Ada", "wrote", "it", "."], ["It", "'s", "far", "."], ["Is", "it", "?"]]
+
+
+def write_text(path: Path, text: str = TOKENIZED) -> None:
+    path.write_text(text, encoding="utf8")
+
+
+def write_gzip(path: Path) -> None:
+    with gzip.open(path, "wt", encoding="utf8") as file:
+        file.write(TOKENIZED)
+
+
+def write_jsonl(path: Path) -> None:
+    lines = [json.dumps({"text": "Ada wrote it ."}), "", json.dumps({"text": "It is far .", "meta": 1})]
+    path.write_text("\n".join(lines), encoding="utf8")
+
+
+def write_docs(path: Path) -> None:
+    vocab = spacy.blank("en").vocab
+    words = ["Ada", "wrote", "it", ".", "\n", "It", "is", "far", "."]
+    starts = [True, False, False, False, False, True, False, False, False]
+    DocBin(docs=[Doc(vocab, words=words, sent_starts=starts), Doc(vocab)]).to_disk(path)
+
+
+def write_docs_without_sentences(path: Path) -> None:
+    vocab = spacy.blank("en").vocab
+    DocBin(docs=[Doc(vocab, words=words) for words in SENTENCES]).to_disk(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("a.txt", write_text),
+        ("a.txt.gz", write_gzip),
+        ("a.jsonl", write_jsonl),
+        ("a.spacy", write_docs),
+        ("b.spacy", write_docs_without_sentences),
+    ],
+)
+def test_every_form(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+    write(tmp_path / name)
+    assert list(read_corpus(tmp_path / name, lang=None)) == SENTENCES
+
+
+def test_directory_is_read_in_the_order_of_names(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    write_text(tmp_path / "deep" / "c.txt", "third")
+    write_text(tmp_path / "b.txt", "second")
+    write_text(tmp_path / "a.jsonl", '{"text": "first"}')
+    write_text(tmp_path / "README.md", "not a corpus")
+    assert [path.name for path in find_shards(tmp_path)] == ["a.jsonl", "b.txt", "c.txt"]
+    assert list(read_corpus(tmp_path, lang=None)) == [["first"], ["second"], ["third"]]
+
+
+def test_raw_text_is_split_by_spacy(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", RAW)
+    assert list(read_corpus(tmp_path / "a.txt", lang="en")) == RAW_SENTENCES
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": RAW}), encoding="utf8")
+    assert list(read_corpus(tmp_path / "a.jsonl", lang="en")) == RAW_SENTENCES
+
+
+def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", "".join(f"Sentence {i}. And more!\n" for i in range(3_000)))
+    expected = list(read_corpus(tmp_path / "a.txt", lang="en"))
+    assert len(expected) == 6_000
+    assert list(read_corpus(tmp_path / "a.txt", lang="en", n_process=2)) == expected
+
+
+def test_many_files_have_one_pool_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = []
+
+    def make_pool(*arguments: Any, **settings: Any) -> ProcessPoolExecutor:
+        pools.append(ProcessPoolExecutor(*arguments, **settings))
+        return pools[-1]
+
+    monkeypatch.setattr("spacy_elmo.corpora.read.ProcessPoolExecutor", make_pool)
+    for i in range(5):
+        write_text(tmp_path / f"{i}.txt", f"Sentence {i}. And more!\n")
+    expected = list(read_corpus(tmp_path, lang="en"))
+    assert list(read_corpus(tmp_path, lang="en", n_process=2)) == expected
+    assert len(pools) == 1
+
+
+def test_marks_at_the_begin_of_files_are_no_words(tmp_path: Path) -> None:
+    for name, text in {"a.txt": "The end", "b.jsonl": '{"text": "The end"}'}.items():
+        (tmp_path / name).write_bytes(text.encode("utf-8-sig"))
+        assert list(read_corpus(tmp_path / name, lang=None)) == [["The", "end"]]
+
+
+def test_line_of_a_million_characters(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", "word . " * 150_000 + "x" * (LONGEST_PIECE + 5))
+    sentences = list(read_corpus(tmp_path / "a.txt", lang="en"))
+    assert sum(map(len, sentences)) == 300_002  # the long word is cut once
+    assert sentences[0] == ["word", "."]
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+    def peak(n_lines: int) -> int:
+        path = tmp_path / f"{n_lines}.txt"
+        path.write_text("a few words on every line of it\n" * n_lines, encoding="utf8")
+        tracemalloc.start()
+        assert sum(1 for _ in read_corpus(path, lang=None)) == n_lines
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    assert peak(50_000) < 1.1 * peak(500) + 10_000
+
+
+def test_what_can_be_wrong(tmp_path: Path) -> None:
+    def fails(name: str, content: bytes, message: str, lang: str | None = None) -> None:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            list(read_corpus(tmp_path / name, lang=lang))
+
+    fails("latin1.txt", "a\nna\xefve".encode("latin1"), r"latin1.txt, line 2: not UTF-8, at byte 2 \(0xef\)")
+    fails("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', r'a.jsonl, line 2: expected an object with a "text"')
+    fails("b.jsonl", b"{", r"b.jsonl, line 1: expected an object")
+    fails("c.jsonl", b'{"text": 3}', r"c.jsonl, line 1: expected an object")
+    fails("a.spacy", b"these are no docs", "a.spacy is not a file of docs")
+    fails("a.txt.gz", b"this is no gzip", "a.txt.gz cannot be read")
+    fails("b.txt.gz", gzip.compress(b"words " * 1000)[:-20], "b.txt.gz cannot be read")
+    zipped = gzip.compress(" ".join(map(str, random.Random(0).sample(range(10**6), 3000))).encode())
+    fails("c.txt.gz", zipped[:1000] + b"\xff" * 200 + zipped[1200:], "c.txt.gz cannot be read")
+    parts = srsly.msgpack_loads(zlib.decompress(DocBin(docs=[Doc(Vocab(), words=["It", "is"])]).to_bytes()))
+    fails("b.spacy", zlib.compress(srsly.msgpack_dumps({**parts, "cats": []})), "b.spacy is not a file of docs")
+    fails("a.csv", b"a,b", r"its name should end in \.txt, \.jsonl, \.spacy, \.txt\.gz")
+    fails("a.txt", b"a", "spaCy cannot tokenize the language 'klingon'", lang="klingon")
+    with pytest.raises(ValueError, match="no corpus at .*nowhere"):
+        list(read_corpus(tmp_path / "nowhere", lang=None))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="has no file that ends in"):
+        list(read_corpus(tmp_path / "empty", lang=None))

@@ -1,0 +1,262 @@
+"""Files and directories that are written whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spacy_elmo.files.atomic import recover_directory, write_directory, write_file
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """The permissions that most systems give to new files."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def write(directory: Path, text: str) -> None:
+    with write_directory(directory, files={"mark"}) as draft:
+        (draft / "mark").write_text(text)
+
+
+def fail(directory: Path, error: type[BaseException]) -> None:
+    with write_directory(directory, files={"mark"}) as draft:
+        (draft / "mark").write_text("half")
+        raise error("disk on fire")
+
+
+def contents(directory: Path) -> dict[str, str]:
+    """Read every file below a directory, hidden ones too."""
+    return {str(path.relative_to(directory)): path.read_text() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_write_directory_makes_it_with_its_parents(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b", "new")
+    assert contents(tmp_path) == {"a/b/mark": "new"}
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
+
+def test_write_directory_shows_nothing_before_the_end(tmp_path: Path) -> None:
+    with write_directory(tmp_path / "out", files={"mark"}) as draft:
+        (draft / "mark").write_text("new")
+        assert not (tmp_path / "out").exists()
+        assert draft.parent == tmp_path  # on the same disk, so that a rename is enough
+    assert contents(tmp_path) == {"out/mark": "new"}
+
+
+def test_write_directory_replaces_all_of_the_old(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_uses_an_empty_directory(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "new"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_write_directory_keeps_the_old_if_writing_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(error, match="disk on fire"):
+        fail(tmp_path / "out", error)
+    assert contents(tmp_path) == {"out/mark": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_leaves_nothing_if_the_first_writing_fails(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail(tmp_path / "out", RuntimeError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_directory_puts_the_old_back_if_the_new_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "out", "old")
+    rename = Path.rename
+
+    def fail_for_the_draft(path: Path, target: Path) -> Path:
+        if target == tmp_path / "out" and (path / "mark").read_text() == "new":
+            raise OSError("cannot rename")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_draft)
+    with pytest.raises(OSError, match="cannot rename"):
+        write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_write_directory_refuses_the_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="home has other files in it, such as"):
+        write(tmp_path / "home", "new")
+    assert contents(tmp_path) == {"home/thesis.txt": "years of work"}
+
+
+def test_write_directory_refuses_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(ValueError, match="out is a file; a directory is to be written there"):
+        write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out": "a file"}
+
+
+@pytest.mark.usefixtures("usual_umask")
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_write_directory_gives_the_usual_permissions(tmp_path: Path) -> None:
+    write(tmp_path / "out", "new")
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "out" / "mark").stat().st_mode & 0o777 == 0o644
+    assert os.umask(0o022) == 0o022  # looking at the mask has not changed it
+
+
+def test_write_directory_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "mark").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with write_directory(tmp_path / "link", files={"mark"}) as draft:
+        (draft / "mark").write_text("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+    assert (tmp_path / "link" / "mark").read_text() == "new"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "mark").read_text() == "new"
+
+
+def test_write_directory_keeps_what_is_beside_its_own_files(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="out has other files in it, such as 'thesis.txt'"):
+        write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "old", "out/thesis.txt": "years of work"}
+
+
+# A directory that stepped aside when its writer was killed
+
+
+def kill_between_the_renames(directory: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do what a kill does in the worst of all instants: the old directory is aside, and nothing runs any more."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt("killed")
+
+    rename = Path.rename
+    n_renames = 0
+
+    def rename_once(path: Path, target: Path) -> Path:
+        nonlocal n_renames
+        n_renames += 1
+        if n_renames > 1:
+            die()
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_once)
+        patch.setattr("shutil.rmtree", die)
+        with pytest.raises(KeyboardInterrupt, match="killed"):
+            write(directory, text)
+    assert n_renames > 1
+    assert not directory.exists()
+
+
+def test_recover_directory_puts_back_what_stepped_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "out", "old")
+    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "old"}
+
+
+def test_write_directory_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "out", "old")
+    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail(tmp_path / "out", RuntimeError)
+    assert contents(tmp_path / "out") == {"mark": "old"}
+    write(tmp_path / "out", "newer")
+    assert contents(tmp_path / "out") == {"mark": "newer"}
+
+
+def test_recover_directory_leaves_what_is_there(tmp_path: Path) -> None:
+    recover_directory(tmp_path / "out")
+    recover_directory(tmp_path / "nowhere" / "out")
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "out", "new")
+    (tmp_path / ".out-abcd1234-old").mkdir()
+    (tmp_path / ".out-abcd1234-old" / "mark").write_text("old")
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "new"}
+
+
+@pytest.mark.parametrize(
+    "name", [".out-best-abcd1234-old", ".output-abcd1234-old", ".out-abcd1234", "out-abcd1234-old"]
+)
+def test_recover_directory_takes_nothing_of_others(tmp_path: Path, name: str) -> None:
+    # Of a directory "out-best", of one "output", the draft of "out", and what somebody else called so.
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mark").write_text("other")
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path) == {f"{name}/mark": "other"}
+
+
+def test_recover_directory_takes_the_last_that_stepped_aside(tmp_path: Path) -> None:
+    for name, time in [("aaaaaaaa", 1_000), ("mmmmmmmm", 3_000), ("zzzzzzzz", 2_000)]:
+        aside = tmp_path / f".out-{name}-old"
+        aside.mkdir()
+        (aside / "mark").write_text(str(time))
+        for path in (aside / "mark", aside):
+            os.utime(path, (time, time))
+    recover_directory(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mark": "3000"}
+
+
+def test_recover_directory_takes_names_literally(tmp_path: Path) -> None:
+    aside = tmp_path / ".out[1]-abcd1234-old"
+    aside.mkdir()
+    (aside / "mark").write_text("old")
+    recover_directory(tmp_path / "out[1]")
+    assert contents(tmp_path) == {"out[1]/mark": "old"}
+
+
+# Files
+
+
+def test_write_file_makes_and_replaces(tmp_path: Path) -> None:
+    for text in ("old", "naïve 日本\n"):
+        write_file(tmp_path / "a.txt", text)
+        assert (tmp_path / "a.txt").read_bytes() == text.encode("utf8")
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_write_file_keeps_the_old_if_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_file(tmp_path / "a.txt", "old")
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        write_file(tmp_path / "a.txt", "x" * 100_000 + "\ud800")
+    assert contents(tmp_path) == {"a.txt": "old"}
+
+    def fail_to_replace(path: Path, target: Path) -> None:
+        assert path.read_text() == "new"  # it was complete
+        raise OSError("cannot rename")
+
+    monkeypatch.setattr(Path, "replace", fail_to_replace)
+    for name in ("a.txt", "b.txt"):
+        with pytest.raises(OSError, match="cannot rename"):
+            write_file(tmp_path / name, "new")
+    assert contents(tmp_path) == {"a.txt": "old"}
+
+
+@pytest.mark.usefixtures("usual_umask")
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_write_file_gives_the_usual_permissions(tmp_path: Path) -> None:
+    write_file(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o644
+
+
+def test_write_file_needs_its_directory(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"nowhere/a\.txt could not be written: .*No such file"):
+        write_file(tmp_path / "nowhere" / "a.txt", "new")

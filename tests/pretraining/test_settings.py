@@ -1,0 +1,351 @@
+"""The config of a pretraining run, the optimizers and schedules that it names, and what can be wrong with it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from confection import Config, ConfigValidationError
+from torch import nn
+from torch.optim import Optimizer
+
+from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.models import find_weights
+from spacy_elmo.pretraining.loggers import configure_console_logger_v1
+from spacy_elmo.pretraining.optimizers import (
+    ScheduleMaker,
+    configure_constant_v1,
+    configure_torch_optimizer_v1,
+    configure_warmup_cosine_v1,
+)
+from spacy_elmo.pretraining.settings import Settings, read_config, read_settings
+
+TINY = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
+
+
+def make_config(changes: dict[str, Any] | None = None, without: tuple[str, ...] = ()) -> Config:
+    """Make a config from that of the tiny model. Changes may name what it does not have."""
+    config = read_config(TINY, {})
+    for name, value in (changes or {}).items():
+        *sections, key = name.split(".")
+        section_of(config, sections)[key] = value
+    for name in without:
+        *sections, key = name.split(".")
+        del section_of(config, sections)[key]
+    return config
+
+
+def section_of(config: dict[str, Any], sections: list[str]) -> dict[str, Any]:
+    for section in sections:
+        config = config[section]
+    return config
+
+
+def read(changes: dict[str, Any] | None = None, without: tuple[str, ...] = ()) -> Settings:
+    return read_settings(make_config(changes, without))
+
+
+def make_optimizer(**options: Any) -> Optimizer:
+    make = configure_torch_optimizer_v1(**{"name": "SGD", "learn_rate": 0.5, "options": {}, **options})
+    return make([nn.Parameter(torch.zeros(2))])
+
+
+# Configs that are right
+
+
+def test_settings_of_the_tiny_model() -> None:
+    settings = read()
+    corpus, training = settings.corpus, settings.training
+    assert (corpus.train, corpus.dev) == ("assets/sample/train.txt", "assets/sample/dev.txt")
+    assert (corpus.lang, corpus.n_process, corpus.cache) == ("en", 1, None)
+    assert settings.vocabulary.path is None
+    assert (settings.vocabulary.max_size, settings.vocabulary.min_count) == (30_000, 2)
+    assert isinstance(settings.bilm, BiLMConfig)
+    assert settings.bilm.filters == ((1, 16), (2, 32), (3, 64), (4, 64))
+    assert (settings.bilm.projection, settings.bilm.cells, settings.bilm.depth) == (64, 128, 2)
+    assert training.carry_state is False
+    assert (training.epochs, training.batch_size, training.unroll, training.samples) == (12, 16, 20, 0)
+    assert (training.dropout, training.grad_clip, training.precision) == (0.3, 5.0, "float32")
+    optimizer = settings.make_optimizer([nn.Parameter(torch.zeros(2))])
+    assert type(optimizer).__name__ == "AdamW"
+    group = optimizer.param_groups[0]
+    assert (group["lr"], list(group["betas"]), group["weight_decay"]) == (0.005, [0.9, 0.99], 0.01)
+    settings.make_schedule(optimizer, 1000)
+    assert group["lr"] == pytest.approx(0.005 / 101)  # the first step of 100 that warm up
+    assert settings.make_logger.__qualname__ == configure_console_logger_v1(progress_bar=True).__qualname__
+
+
+def test_overrides_replace_what_the_file_says() -> None:
+    overrides = {"paths.train": "other.txt", "bilm_training.epochs": 0.5, "vocabulary.path": "vocab.txt"}
+    settings = read_settings(read_config(TINY, overrides))
+    assert (settings.corpus.train, settings.training.epochs) == ("other.txt", 0.5)
+    assert settings.vocabulary.path == "vocab.txt"
+
+
+def test_values_at_their_bounds() -> None:
+    changes: dict[str, Any] = {
+        "corpus.lang": None,
+        "corpus.cache": "cache",
+        "vocabulary.min_count": 1,
+        "bilm_training.epochs": 1,  # a whole number is a fraction, too
+        "bilm_training.dropout": 0,
+        "bilm_training.unroll": 1,
+        "bilm_training.precision": "bfloat16",
+        "bilm_training.carry_state": True,
+    }
+    settings = read(changes)
+    assert settings.corpus.lang is None
+    assert settings.corpus.cache == "cache"
+    assert (settings.training.dropout, settings.training.unroll, settings.training.carry_state) == (0, 1, True)
+
+
+def test_weights_to_go_on_from() -> None:
+    assert read({"bilm": {"weights": "some/where"}}).bilm == Path("some/where")
+    assert read({"bilm": {"weights": "en_elmo_sm"}}).bilm == find_weights(None)
+    with pytest.raises(
+        ValueError, match=r"\[bilm\] weights must be a weights directory, or .*--paths\.weights DIRECTORY"
+    ):
+        read({"bilm": {"weights": None}})
+    with pytest.raises(ValueError, match=r"\[bilm\] has sizes for a new model\. .*configs/finetune\.cfg"):
+        read({"bilm.weights": "some/where"})
+
+
+# Configs that are not
+
+
+@pytest.mark.parametrize("section", ["paths", "corpus", "vocabulary", "bilm", "bilm_training"])
+def test_every_section_is_needed(section: str) -> None:
+    with pytest.raises(ValueError, match=rf"^config: '{section}' is missing\.$"):
+        read(without=(section,))
+
+
+@pytest.mark.parametrize("block", ["optimizer", "schedule", "logger"])
+def test_every_block_is_needed(block: str) -> None:
+    with pytest.raises(ValueError, match=rf"The config has no \[bilm_training\.{block}\]\."):
+        read(without=(f"bilm_training.{block}",))
+
+
+def keys_of(*sections: str) -> list[str]:
+    config = make_config()
+    return [
+        f"{section}.{key}"
+        for section in sections
+        for key, value in config[section].items()
+        if not isinstance(value, dict)
+    ]
+
+
+def test_keys_are_all_there() -> None:
+    # The tests below would prove nothing about keys that are not in the list.
+    assert len(keys_of("corpus", "vocabulary", "bilm", "bilm_training")) == 5 + 3 + 11 + 14
+
+
+@pytest.mark.parametrize("name", keys_of("corpus", "vocabulary", "bilm", "bilm_training"))
+def test_every_key_is_needed_and_spelled_right(name: str) -> None:
+    section, key = name.split(".")
+    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}' is missing\.$"):
+        read(without=(name,))
+    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}x' is unknown \(is '{key}' meant\?\)\.$"):
+        read({f"{name}x": 1})
+    message = rf"^\[{section}\]: '{key}x' is unknown \(is '{key}' meant\?\); '{key}' is missing\.$"
+    with pytest.raises(ValueError, match=message):
+        read({f"{name}x": 1}, without=(name,))
+
+
+def test_unknown_names_that_are_like_no_other() -> None:
+    with pytest.raises(ValueError, match=r"^config: 'nlp' is unknown\.$"):
+        read({"nlp": {}})
+    with pytest.raises(ValueError, match=r"^config: 'corpora' is unknown \(is 'corpus' meant\?\)\.$"):
+        read({"corpora": {}})
+    with pytest.raises(ValueError, match=r"^\[bilm_training\]: 'zzz' is unknown\.$"):
+        read({"bilm_training.zzz": 1})
+
+
+TYPES: dict[str, str] = {
+    "corpus.train": "a text",
+    "corpus.dev": "a text",
+    "corpus.lang": "a text or null",
+    "corpus.n_process": "a whole number",
+    "corpus.cache": "a text or null",
+    "vocabulary.path": "a text or null",
+    "vocabulary.max_size": "a whole number",
+    "vocabulary.min_count": "a whole number",
+    "bilm_training.seed": "a whole number",
+    "bilm_training.epochs": "a number",
+    "bilm_training.max_steps": "a whole number",
+    "bilm_training.batch_size": "a whole number",
+    "bilm_training.unroll": "a whole number",
+    "bilm_training.carry_state": "true or false",
+    "bilm_training.dropout": "a number",
+    "bilm_training.samples": "a whole number",
+    "bilm_training.grad_clip": "a number",
+    "bilm_training.precision": "a text",
+    "bilm_training.softmax_share": "a number",
+    "bilm_training.log_frequency": "a whole number",
+    "bilm_training.eval_frequency": "a whole number",
+    "bilm_training.eval_tokens": "a whole number",
+}
+WRONG: dict[str, list[Any]] = {
+    "a text": [1, None, True, ["a"]],
+    "a text or null": [1, False, 0.5, {}],
+    "a whole number": [1.5, 2.0, "1", None, True, [1]],
+    "a number": ["0.5", None, True, [0.5]],
+    "true or false": [0, 1, "true", None],
+}
+
+
+def test_types_are_those_of_all_keys() -> None:
+    assert set(TYPES) == set(keys_of("corpus", "vocabulary", "bilm_training"))
+
+
+@pytest.mark.parametrize(("name", "kind"), TYPES.items(), ids=TYPES.keys())
+def test_values_of_the_wrong_type(name: str, kind: str) -> None:
+    section, key = name.split(".")
+    for value in WRONG[kind]:
+        with pytest.raises(ValueError, match=rf"^\[{section}\] {key} must be {kind}, got ") as error:
+            read({name: value})
+        assert f"got {value!r}." in str(error.value)
+        assert ("Give it with" in str(error.value)) == (value is None and section == "corpus")
+
+
+@pytest.mark.parametrize("key", ["train", "dev"])
+def test_missing_corpus_says_how_to_give_it(key: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"\[corpus\] {key} must be a text, got None\. Give it with: --paths\.{key} PATH"
+    ):
+        read_settings(read_config(TINY, {f"paths.{key}": None}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("corpus.n_process", 0, "1 or more"),
+        ("vocabulary.max_size", 0, "1 or more"),
+        ("vocabulary.min_count", 0, "1 or more"),
+        ("bilm_training.seed", -1, "0 or more"),
+        ("bilm_training.epochs", 0, "above 0"),
+        ("bilm_training.epochs", -0.5, "above 0"),
+        ("bilm_training.epochs", float("nan"), "above 0"),
+        ("bilm_training.epochs", float("inf"), "above 0"),
+        ("bilm_training.max_steps", -1, "0 or more"),
+        ("bilm_training.batch_size", 0, "1 or more"),
+        ("bilm_training.unroll", 0, "1 or more"),
+        ("bilm_training.dropout", -0.1, "at least 0 and below 1"),
+        ("bilm_training.dropout", 1.0, "at least 0 and below 1"),
+        ("bilm_training.dropout", float("nan"), "at least 0 and below 1"),
+        ("bilm_training.samples", -1, "0 or more"),
+        ("bilm_training.grad_clip", 0.0, "above 0"),
+        ("bilm_training.precision", "float16", "one of float32, bfloat16"),
+        ("bilm_training.softmax_share", -0.1, "at least 0 and below 1"),
+        ("bilm_training.softmax_share", 1.0, "at least 0 and below 1"),
+        ("bilm_training.log_frequency", 0, "1 or more"),
+        ("bilm_training.eval_frequency", 0, "1 or more"),
+        ("bilm_training.eval_tokens", -1, "0 or more"),
+    ],
+)
+def test_values_out_of_range(name: str, value: Any, wanted: str) -> None:
+    section, key = name.split(".")
+    with pytest.raises(ValueError, match=rf"^\[{section}\] {key} must be {wanted}.*, got {value!r}\."):
+        read({name: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("projection", 0, "projection must be a whole number from 1"),
+        ("filters", [], "filters must be a list"),
+        ("activation", "gelu", "activation must be one of relu, tanh, got 'gelu'"),
+        ("cell_clip", -1, "cell_clip must be a number above 0"),
+        ("skip_connections", 1, "skip_connections must be true or false, got 1"),
+    ],
+)
+def test_sizes_that_make_no_sense(key: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^\[bilm\] {message}"):
+        read({f"bilm.{key}": value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("bilm_training.optimizer.learn_rates", 1, "learn_rates"),
+        ("bilm_training.optimizer.learn_rate", "fast", "learn_rate"),
+        ("bilm_training.schedule.warmup", 3, "warmup"),
+        ("bilm_training.logger.bar", True, "bar"),
+    ],
+)
+def test_blocks_with_wrong_arguments(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigValidationError, match=message):
+        read({name: value})
+
+
+def test_blocks_that_name_what_there_is_not() -> None:
+    with pytest.raises(ValueError, match="spacy_elmo.Constant.v99"):
+        read({"bilm_training.schedule": {"@schedules": "spacy_elmo.Constant.v99"}})
+
+
+# Optimizers
+
+
+def test_optimizers_are_those_of_torch() -> None:
+    optimizer = make_optimizer(name="SGD", learn_rate=0.25, options={"momentum": 0.9})
+    assert isinstance(optimizer, torch.optim.SGD)
+    assert (optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]) == (0.25, 0.9)
+    assert isinstance(make_optimizer(name="Adagrad"), torch.optim.Adagrad)
+
+
+@pytest.mark.parametrize("name", ["Adamw", "Optimizer", "lr_scheduler", "LBFGS", "SparseAdam", "__name__", ""])
+def test_unknown_optimizer(name: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"There is no optimizer '{name}' of torch that serves here\. There are .*Adam, AdamW, .*SGD"
+    ) as error:
+        make_optimizer(name=name)
+    for wrong in ("lr_scheduler", "swap_in", "SparseAdam,", "LBFGS,"):
+        assert wrong not in str(error.value).partition("There are")[2]
+
+
+def test_options_that_an_optimizer_does_not_take() -> None:
+    message = r"The optimizer SGD does not take these options \(\{'betas': \[0\.9\]\}\): .*betas"
+    with pytest.raises(ValueError, match=message):
+        make_optimizer(options={"betas": [0.9]})
+    with pytest.raises(ValueError, match=r"The optimizer SGD does not take these options .*momentum"):
+        make_optimizer(options={"momentum": -1.0})
+    with pytest.raises(ValueError, match=r"The optimizer SGD does not take these options .*lr"):
+        make_optimizer(options={"lr": 0.1})
+
+
+# Schedules
+
+
+def learn_rates(make: ScheduleMaker, n_steps: int, n: int) -> list[float]:
+    """Give the learning rate at each of n steps, for a schedule of n_steps."""
+    optimizer = make_optimizer(learn_rate=0.5)
+    schedule = make(optimizer, n_steps)
+    rates = []
+    for _ in range(n):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return rates
+
+
+def test_constant_schedule() -> None:
+    assert learn_rates(configure_constant_v1(), n_steps=4, n=12) == [0.5] * 12
+
+
+def test_warmup_and_cosine() -> None:
+    rates = learn_rates(configure_warmup_cosine_v1(warmup_steps=3, final_share=0.2), n_steps=43, n=60)
+    assert rates[:4] == pytest.approx([0.125, 0.25, 0.375, 0.5])
+    # From 0.5 down to a fifth of it, 40 steps later: half and a quarter of the way.
+    assert rates[3 + 20] == pytest.approx(0.1 + 0.4 / 2)
+    assert rates[3 + 10] == pytest.approx(0.1 + 0.4 * (1 + 0.5**0.5) / 2)
+    assert rates[3 + 40 :] == pytest.approx([0.1] * 17)  # and no further, nor up again
+    assert rates[3:44] == sorted(rates[3:44], reverse=True)
+
+
+@pytest.mark.parametrize(("n_steps", "n_warmup"), [(1, 0), (9, 0), (10, 1), (39, 3), (1000, 100)])
+def test_warmup_is_at_most_a_tenth_of_all_steps(n_steps: int, n_warmup: int) -> None:
+    rates = learn_rates(configure_warmup_cosine_v1(warmup_steps=100, final_share=0.0), n_steps, n=n_steps + 1)
+    assert rates.index(max(rates)) == n_warmup
+    assert max(rates) == pytest.approx(0.5)
+    assert rates[-1] == pytest.approx(0, abs=1e-12)
+    assert rates[0] == pytest.approx(0.5 / (n_warmup + 1))
