@@ -3,7 +3,7 @@
 import gc
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +23,7 @@ from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stoc
 from .layers.mix import fit_mix, mix_sizes, mixer_of, reset_mix
 from .layers.settings import ComponentSettings, ElmoSettings, invalid, takes
 from .layers.similarity import accept_unsaved_hooks, add_extensions, set_similarity_hooks, set_vector_hooks
+from .layers.wiring import ListenerMap, check_wiring
 
 if TYPE_CHECKING:
     from .bilm.model import BiLM
@@ -230,27 +231,7 @@ class Elmo(Tok2Vec):
         gc.collect()
         self.model.initialize()
         if nlp is not None and self.name in nlp.pipe_names:
-            self._check_wiring(nlp)
-
-    def _check_wiring(self, nlp: Language) -> None:
-        """Refuse listeners that nobody would feed, or two components."""
-        position = nlp.pipe_names.index(self.name)
-        earlier, later = nlp.pipeline[:position], nlp.pipeline[position + 1 :]
-        for name, component in earlier:
-            if any(listener.upstream_name == self.name for listener in _find_listeners(component)):
-                raise invalid(
-                    f"'{name}' listens to '{self.name}', which comes after it. Put '{self.name}' before '{name}'."
-                )
-        for _, component in later:
-            self.find_listeners(component)  # those of "*", now that the width is known
-        for name, other in nlp.pipeline:
-            if isinstance(other, Tok2Vec) and other is not self:
-                self._check_shared_listeners(name, other)
-        fed = {listener for _, other in nlp.pipeline for listener in getattr(other, "listeners", [])}
-        for _, component in later:
-            for listener in _find_listeners(component):
-                if listener.upstream_name == "*" and listener not in fed:
-                    self.check_listener(listener)  # it has another width
+            check_wiring(self, nlp)
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -415,47 +396,6 @@ class Elmo(Tok2Vec):
     def _to_numpy(self, array: FloatsXd) -> NDArray[Any]:
         to_numpy: Callable[[FloatsXd], NDArray[Any]] = self.model.ops.to_numpy
         return to_numpy(array)
-
-    def _check_shared_listeners(self, name: str, other: Tok2Vec) -> None:
-        """Refuse listeners that another component feeds as well: it would learn nothing from them."""
-        shared = {
-            component: both
-            for component, listeners in self.listener_map.items()
-            if (both := set(listeners) & set(other.listeners))
-        }
-        if shared:
-            is_own = any(isinstance(listener, ElmoListener) for both in shared.values() for listener in both)
-            raise ValueError(
-                f"Listeners with upstream = '*' in {list(shared)} listen to both '{self.name}' and '{name}', and would hear "
-                f'one alone. Name the one that each should listen to, such as upstream = "{self.name if is_own else name}".'
-            )
-
-
-class ListenerMap(dict[str, list[Tok2VecListener]]):
-    """The listeners of each component.
-
-    `Language.replace_listeners` looks a component up with `get`, and nothing else in spaCy does. It then reads the config
-    block model.tok2vec of that component, which a tok2vec does not have, and would fail with a KeyError.
-    """
-
-    def __init__(self, listeners: Mapping[str, list[Tok2VecListener]] | None = None) -> None:
-        super().__init__(listeners or {})
-        self.irreplaceable: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """RETURNS (list): The listeners of a component, which are to be replaced."""
-        if name in self.irreplaceable:
-            raise ValueError(
-                f"spaCy cannot replace the listeners of '{name}', which is itself a tok2vec: it looks for them in the block "
-                f"model.tok2vec of a component's config. Replace the listeners of the components that listen to '{name}' "
-                f"instead, or write a block spacy_elmo.Elmo.v1 into the config of '{name}' and train it again."
-            )
-        return super().get(name, default)
-
-
-def _find_listeners(component: Any) -> list[Tok2VecListener]:
-    model = getattr(component, "model", None)
-    return [node for node in model.walk() if isinstance(node, Tok2VecListener)] if isinstance(model, Model) else []
 
 
 def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:
