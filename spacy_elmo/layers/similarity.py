@@ -36,7 +36,7 @@ def elmo_similarity(one: Any, other: Any) -> float:
     """
     for each in (one, other):
         doc = each if isinstance(each, Doc) else each.doc
-        if len(doc) and not numpy.size(doc.tensor) and "vector" not in doc.user_hooks:
+        if len(doc) and not getattr(doc.tensor, "size", 0) and "vector" not in doc.user_hooks:
             raise ValueError(
                 f"The doc {doc.text[:40]!r} has no vectors. A DocBin does not store them, and a doc_cleaner removes them: run the "
                 f"pipeline on the doc again."
