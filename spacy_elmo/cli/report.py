@@ -13,7 +13,7 @@ def report_cli(
     output: Path = Arg(..., help="The page to write: a file name that ends in .html"),
     comparisons: list[str] | None = Arg(
         None,
-        metavar="BASELINE,OTHER...",
+        metavar="BASELINE,OTHER",
         help="What to compare: directories that `spacy elmo trials` wrote, separated by commas, the baseline first. With a "
         "title: 'TITLE: BASELINE,OTHER'",
     ),
@@ -29,9 +29,9 @@ def report_cli(
 
     Each argument after the name of the page is one comparison:
 
-        python -m spacy elmo report report.html out/ner/baseline,out/ner/elmo out/textcat/baseline,out/textcat/elmo --bilm
-        training/bilm
+        python -m spacy elmo report report.html out/baseline,out/elmo --bilm out/bilm
     """
+    from ..experiments.formatting import format_count
     from ..experiments.report import make_comparison, write_report
 
     comparisons, directories = comparisons or [], bilm or []
@@ -47,4 +47,4 @@ def report_cli(
         write_report(output, sections, title=title, command=shlex.join(words))
     except (ValueError, OSError) as error:
         msg.fail("Could not write the report", str(error), exits=1)
-    msg.good(f"Wrote {output}", f"It has {len(sections)} sections. Open it in a browser.")
+    msg.good(f"Wrote {output}", f"It has {format_count(len(sections), 'section')}. Open it in a browser.")

@@ -36,6 +36,7 @@ def trials_cli(
     Models and scores are written to out/elmo/FRACTION/SEED. To resume a command that was stopped, repeat it without --overwrite:
     finished trials are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
     """
+    from ..experiments.formatting import format_count
     from ..experiments.scores import main_scores
     from ..experiments.trial_id import TRIAL_METRICS, parse_fractions
     from ..experiments.trials import TrialError, Trials
@@ -64,8 +65,9 @@ def trials_cli(
             trials.find_unfinished()  # report errors before the output directory is made
             with trials.lock():
                 unfinished = trials.find_unfinished()  # another process may just have finished some
-                n_all, n_finished = len(trials.trial_ids), len(trials.trial_ids) - len(unfinished)
-                msg.info(f"{n_all} trials" + (f", {n_finished} of them already finished" if n_finished else ""))
+                n_finished = len(trials.trial_ids) - len(unfinished)
+                finished = f", {n_finished} of them already finished" if n_finished else ""
+                msg.info(format_count(len(trials.trial_ids), "trial") + finished)
                 progress = tqdm(unfinished, unit=" trials", disable=None)
                 for trial_id in progress:
                     metrics = trials.run(trial_id)
