@@ -11,8 +11,6 @@ from .layers.elmo import elmo
 from .layers.listener import ElmoListener
 from .layers.mix import mix
 from .layers.tok2vec import tok2vec
-from .tasks.crf_ner.tagger import crf_tagger
-from .tasks.crf_ner.transitions import ChainScores
 
 
 @registry.architectures("spacy_elmo.Elmo.v1")
@@ -116,63 +114,3 @@ def build_tok2vec_v1(
     RETURNS (Model): Docs to vectors.
     """
     return tok2vec(embed, elmo_in, encode, elmo_out)
-
-
-@registry.architectures("spacy_elmo.BiattentiveClassifier.v1")
-def build_biattentive_classifier_v1(
-    *,
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    exclusive_classes: bool,
-    output: Model[list[Doc], list[Floats2d]] | None = None,
-    feedforward_width: int = 64,
-    encoder_width: int = 64,
-    integrator_width: int = 64,
-    maxout_width: int = 64,
-    maxout_depth: int = 2,
-    maxout_pieces: int = 4,
-    dropout: float | None = None,
-    nO: int | None = None,
-) -> Model[list[Doc], Floats2d]:
-    """Build a biattentive classification network (McCann et al. 2017), as for SST-5 in the paper, for spaCy's `textcat`.
-
-    tok2vec (Model): Docs to the vectors that the network reads: a listener, or any tok2vec.
-    exclusive_classes (bool): Whether a doc is of exactly one class: true for `textcat`, false for `textcat_multilabel`.
-    output (Model | None): Docs to vectors that go beside the integrator's output before it is pooled: another listener,
-        for the paper's second mix.
-    feedforward_width (int): Width of the layer that reads each token's vector.
-    encoder_width (int): Hidden width of each direction of the LSTM below the attention.
-    integrator_width (int): Hidden width of each direction of the LSTM above the attention.
-    maxout_width, maxout_depth (int): Width and number of the maxout layers between pooling and scores.
-    maxout_pieces (int): Candidates of which each value of a maxout layer is the largest.
-    dropout (float | None): The share of the network's values that is dropped while training; null for
-        [training.dropout].
-    nO (int | None): The number of classes, which is found at initialization.
-    RETURNS (Model): Docs to scores, one a class. An empty doc has 0 in all of them.
-    """
-    from .tasks.textcat.classifier import biattentive_classifier
-    from .tasks.textcat.network import Sizes
-
-    sizes = Sizes(
-        feedforward_width=feedforward_width,
-        encoder_width=encoder_width,
-        integrator_width=integrator_width,
-        maxout_width=maxout_width,
-        maxout_depth=maxout_depth,
-        maxout_pieces=maxout_pieces,
-    )
-    return biattentive_classifier(tok2vec, output, sizes, exclusive_classes=exclusive_classes, dropout=dropout, nO=nO)
-
-
-@registry.architectures("spacy_elmo.CrfTagger.v1")
-def build_crf_tagger_v1(
-    *, tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None
-) -> Model[list[Doc], ChainScores]:
-    """Build the scores of a conditional random field for `crf_ner`: a linear layer on any tok2vec, and transitions.
-
-    With a BiLSTM as the tok2vec's encoder it is the BiLSTM-CRF of Lample et al. (2016), which the paper has for NER.
-
-    tok2vec (Model): Docs to vectors: any embedding and encoder, or a listener.
-    nO (int | None): The number of tags, 4 for each label and 1, which is found at initialization.
-    RETURNS (Model): Docs to the scores of tags and of transitions.
-    """
-    return crf_tagger(tok2vec, nO)
