@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from spacy_elmo.experiments.trial_id import TRIAL_METRICS, TrialId, find_trials
 from spacy_elmo.experiments.trials import TrialError
@@ -145,6 +146,16 @@ with make_trials(Path({str(tmp_path)!r})).lock():
     for _ in range(2):
         with make_trials(tmp_path).lock():
             assert find_trials(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("error", [OSError("No locks available"), NotImplementedError("no flock")])
+def test_file_systems_without_locks(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(FileLock, "acquire", fail)
+    with make_trials(tmp_path).lock():
+        assert (tmp_path / "out").is_dir()
 
 
 OLD = Path(__file__).parent / "trials_of_0_1"
