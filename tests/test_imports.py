@@ -31,9 +31,9 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "files": (set(), set()),
     "formats": ({"bilm", "files"}, {"h5py", "torch"}),
-    "layers": ({"bilm", "corpora", "models"}, {"numpy", "spacy", "thinc", "torch"}),
+    "layers": ({"bilm", "corpora", "models"}, {"confection", "numpy", "spacy", "thinc", "torch"}),
     "models": (set(), set()),
-    "pipeline": ({"architectures", "bilm", "layers"}, {"numpy", "spacy", "thinc"}),
+    "pipeline": ({"bilm", "layers"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "files", "models"},
         {"confection", "numpy", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
