@@ -1,4 +1,4 @@
-"""spaCy's scores, and those of single tags, which spaCy leaves out."""
+"""spaCy's scores, and the scores of single tags, which spaCy does not compute."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ ATTRIBUTES = ("tag", "pos")
 
 
 class LabelScorer(Scorer):
-    """Score as spaCy does; where tags are right or wrong, tag by tag as well, under `tag_per_type` or `pos_per_type`."""
+    """spaCy's scorer. Where there is an accuracy of tags, it adds scores of each tag as `tag_per_type` or `pos_per_type`."""
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
         """Score examples.
 
-        examples (Iterable[Example]): Predictions beside what is right.
-        per_component (bool): Whether scores are grouped by component. Tags are then not scored one by one.
+        examples (Iterable[Example]): Predicted and gold docs.
+        per_component (bool): Whether to group the scores by component. There are no scores of single tags then.
         RETURNS (dict[str, Any]): The scores.
         """
         examples = list(examples)
@@ -29,22 +29,21 @@ class LabelScorer(Scorer):
 
 
 def score_tags(examples: Iterable[Example], attribute: str) -> dict[str, dict[str, float]]:
-    """Score each tag. What spaCy leaves out of its accuracy is left out here: tokens that are not those of the gold standard,
-    and those whose tag is not known.
+    """Score each tag. Like spaCy's accuracy, it ignores tokens without a gold tag and tokens that are not aligned one to one.
 
-    examples (Iterable[Example]): Predictions beside what is right.
-    attribute (str): The token's attribute, such as "tag_".
-    RETURNS (dict[str, dict[str, float]]): Precision, recall and F of each tag that there is.
+    examples (Iterable[Example]): Predicted and gold docs.
+    attribute (str): The attribute of the token, such as "tag_".
+    RETURNS (dict[str, dict[str, float]]): Precision, recall and F of each tag.
     """
     scores: dict[str, PRFScore] = defaultdict(PRFScore)
     for example in examples:
         gold = {(token.i, getattr(token, attribute)) for token in example.reference if getattr(token, attribute)}
-        known = {i for i, _ in gold}
+        tagged = {i for i, _ in gold}
         aligned = example.alignment.x2y
         predicted = {
             (int(aligned[token.i][0]), getattr(token, attribute))
             for token in example.predicted
-            if not token.is_space and aligned.lengths[token.i] == 1 and int(aligned[token.i][0]) in known
+            if not token.is_space and aligned.lengths[token.i] == 1 and int(aligned[token.i][0]) in tagged
         }
         for tag in {tag for _, tag in gold | predicted if tag}:
             scores[tag].score_set(
