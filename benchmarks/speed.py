@@ -28,7 +28,7 @@ from spacy.tokens import Doc
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.formats.bilm_tf import write_bilm_tf
+from spacy_elmo.formats import bilm_tf
 
 PUBLISHED: dict[str, dict[str, int]] = {
     "small": {"cells": 1024, "projection": 128, "highways": 1},
@@ -65,7 +65,7 @@ def measure(size: str, sentences: list[list[str]], directory: Path, arguments: a
     """Measure one size in turns and print its rows of the table."""
     bilm = make_bilm(**PUBLISHED[size])
     save_weights(bilm, directory / "weights")
-    write_bilm_tf(bilm, directory / "published")
+    bilm_tf.write(bilm, directory / "published")
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": str(directory / "weights")})
     nlp(Doc(nlp.vocab, words=sentences[0]))  # reads the weights

@@ -18,7 +18,7 @@ from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.lstm import Packing, State
 from spacy_elmo.bilm.model import BiLM, InitialState
-from spacy_elmo.formats.bilm_tf import read_bilm_tf
+from spacy_elmo.formats import bilm_tf
 
 from .. import reference
 from ..helpers import SIZES, Arrays, published_arrays, published_options, random_bilm, small_config, write_published
@@ -59,7 +59,7 @@ def bilm() -> BiLM:
 
 
 def read_arrays(directory: Path, options: dict[str, Any], arrays: Arrays) -> BiLM:
-    return read_bilm_tf(*write_published(directory, options, arrays))
+    return bilm_tf.read(write_published(directory, options, arrays))
 
 
 def layers_of(bilm: BiLM, sentence: Sequence[str]) -> Tensor:
