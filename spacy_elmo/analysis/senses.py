@@ -157,4 +157,5 @@ def score_senses(uses: Sequence[Use], vectors_NW: Floats) -> SenseScore:
 
 
 def _layer_norm(layers_LW: Floats) -> Floats:
-    return (layers_LW - layers_LW.mean(axis=1, keepdims=True)) / layers_LW.std(axis=1, keepdims=True)
+    normalized_LW: Floats = (layers_LW - layers_LW.mean(axis=1, keepdims=True)) / layers_LW.std(axis=1, keepdims=True)
+    return normalized_LW

@@ -26,11 +26,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 sentences = st.lists(st.lists(st.sampled_from("abcdefghij") | st.text(max_size=6), max_size=6), min_size=1, max_size=6)
 
 
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm()
-
-
 @given(batch=sentences, capacity=st.integers(0, 8))
 def test_the_capacity_does_not_matter(bilm: BiLM, batch: list[list[str]], capacity: int) -> None:
     cache = WordCache(capacity)
