@@ -45,7 +45,7 @@ def test_an_entity_does_not_go_on_in_the_next_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tag", ["", "I-", "B", "PER", "S-PER"])
 def test_tags_that_are_none(tag: str, tmp_path: Path) -> None:
     path = write_tags(tmp_path / "train.conll", "O", tag)
-    with pytest.raises(ValueError, match="Line 2 should be a word, a tab and O, B-label or I-label"):
+    with pytest.raises(ValueError, match="Line 2 must be a word, a tab and O, B-label or I-label"):
         list(read_sentences(path))
 
 
@@ -74,9 +74,9 @@ def test_categories_are_written(tmp_path: Path) -> None:
     [
         ("ner", "Ada\tB-PER\n", "", "There is no sentence in dev.conll"),
         ("ner", "Ada\tB-PER\n", "\n\n", "There is no sentence in dev.conll"),
-        ("ner", "Ada\tB-PER\n", "Ada PER\n", "Line 1 should be a word"),
+        ("ner", "Ada\tB-PER\n", "Ada PER\n", "Line 1 must be a word"),
         ("textcat", "good It works.\n", "", "There is no line in dev.txt"),
-        ("textcat", "good It works.\n", "good\n", "Line 1 should be a label"),
+        ("textcat", "good It works.\n", "good\n", "Line 1 must be a label"),
         ("textcat", "good It works.\n", "bad It does not.\n", "The labels ['bad'] do not occur in"),
     ],
 )

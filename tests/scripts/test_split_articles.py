@@ -75,7 +75,7 @@ def test_texts_that_cannot_be_read(tmp_path: Path, name: str, content: bytes | N
 def test_articles_are_not_split_over_themselves(tmp_path: Path) -> None:
     write_articles(tmp_path / "train.txt", 9)
     before = (tmp_path / "train.txt").read_bytes()
-    with pytest.raises(ValueError, match=r"train\.txt is in .*, which is to be replaced"):
+    with pytest.raises(ValueError, match=r"train\.txt is in .*, which would be replaced"):
         split_files([tmp_path / "train.txt"], tmp_path, every=3)
     assert (tmp_path / "train.txt").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]

@@ -257,5 +257,5 @@ def test_default_sizes_are_those_of_the_configs() -> None:
 def test_initialize_without_docs() -> None:
     tok2vec: Model[Any, Any] = Model("nothing", lambda model, docs, is_train: ([], lambda d: []))
     model = build_biattentive_classifier_v1(tok2vec=tok2vec, exclusive_classes=True)
-    with pytest.raises(ValueError, match="finds its widths in a sample of docs"):
+    with pytest.raises(ValueError, match="infers its widths from a sample of docs, but got none"):
         model.initialize()
