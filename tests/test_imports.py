@@ -28,9 +28,9 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "experiments": ({"analysis", "charts", "files"}, {"confection", "spacy", "srsly"}),
     "files": (set(), set()),
     "formats": ({"bilm", "files"}, {"h5py", "torch"}),
-    "layers": ({"bilm", "corpora", "models"}, {"numpy", "spacy", "thinc", "torch"}),
+    "layers": ({"bilm", "corpora", "models"}, {"confection", "numpy", "spacy", "thinc", "torch"}),
     "models": (set(), set()),
-    "pipeline": ({"architectures", "bilm", "layers"}, {"numpy", "spacy", "thinc"}),
+    "pipeline": ({"bilm", "layers"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "experiments", "files", "models"},
         {"confection", "numpy", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
