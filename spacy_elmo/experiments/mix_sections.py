@@ -40,15 +40,15 @@ def _mean_mixes(mixes_of_trials: Sequence[Sequence[dict[str, Any]]]) -> list[Lea
     for mixes in mixes_of_trials:
         n_same: Counter[tuple[str, str]] = Counter()
         for mix in mixes:
-            key = (mix["component"], mix["place"])
+            key = (mix["component"], mix["part"] if "part" in mix else mix["place"])  # "place": as 0.1.0 wrote it
             groups.setdefault((*key, n_same[key]), []).append(mix)
             n_same[key] += 1
     return [
         LearnedMix(
             component,
-            place,
+            part,
             weights=[statistics.fmean(layer) for layer in zip(*(mix["weights"] for mix in group), strict=True)],
             gamma=statistics.fmean(mix["gamma"] for mix in group),
         )
-        for (component, place, _), group in groups.items()
+        for (component, part, _), group in groups.items()
     ]

@@ -11,9 +11,7 @@ from .written_trials import compare, write_trials
 
 
 def test_mixes_with_the_same_name_are_not_averaged(tmp_path: Path, baseline: Path) -> None:
-    mixes = [
-        {"component": "ner", "place": "", "weights": weights, "gamma": 1.0} for weights in ([1.0, 0.0], [0.0, 1.0])
-    ]
+    mixes = [{"component": "ner", "part": "", "weights": weights, "gamma": 1.0} for weights in ([1.0, 0.0], [0.0, 1.0])]
     elmo = write_trials(tmp_path / "elmo", {100.0: [0.50, 0.52]}, mixes=mixes)
     figure = next(figure for figure in figures_of(compare(baseline, elmo)) if figure.name == "mixes-1")
     assert "1.00" in figure.svg

@@ -5,10 +5,10 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from spacy_elmo.bilm import warm_up
+from spacy_elmo.bilm import initial_state
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
+from spacy_elmo.bilm.initial_state import BURN_IN, STREAMS, find_initial_state
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.bilm.warm_up import BURN_IN, STREAMS, find_initial_state
 
 from ..helpers import random_bilm
 
@@ -45,8 +45,8 @@ def test_find_initial_state_of_one_sentence_is_the_state_after_it() -> None:
 
 
 def test_find_initial_state_averages_after_the_burn_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_up, "STREAMS", 2)
-    monkeypatch.setattr(warm_up, "TOLERANCE", 0.0)
+    monkeypatch.setattr(initial_state, "STREAMS", 2)
+    monkeypatch.setattr(initial_state, "TOLERANCE", 0.0)
     bilm = random_bilm()
     text = random_text(2 * (BURN_IN + 3))
     half = len(text) // 2
@@ -80,7 +80,7 @@ def test_find_initial_state_stops_when_it_has_settled(monkeypatch: pytest.Monkey
     n_read, settled = find_initial_state(random_bilm(), text)
     assert settled
     assert STREAMS * (BURN_IN + 1) < n_read < len(text) // 2
-    monkeypatch.setattr(warm_up, "TOLERANCE", 0.001)
+    monkeypatch.setattr(initial_state, "TOLERANCE", 0.001)
     assert n_read < find_initial_state(random_bilm(), text)[0]
 
 

@@ -1,4 +1,4 @@
-"""Find the state that a biLM settles into, for every sentence to start from."""
+"""The average state of a biLM over a text, as the initial state of every sentence."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,22 @@ from .embed import run_batch
 from .lstm import State
 from .model import BiLM
 
-STREAMS = 16  # texts that are read side by side
-BURN_IN = 4  # sentences of each stream that are read before the state counts: until then it remembers the zeros
-TOLERANCE = 0.01  # the average state has settled when one more sentence moves it by less than this share of its size
+STREAMS = 16  # parts of the text that are read in parallel
+BURN_IN = 4  # sentences of each stream that are read before states are averaged, to forget the start from zeros
+TOLERANCE = 0.01  # the average has settled when one more sentence changes it by less than this fraction of its norm
 
 
 def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]], start: State | None = None) -> tuple[int, bool]:
-    """Run sentences with the state carried over from each to the next, as published models were trained, and store the
-    average of the states between sentences.
+    """Find an initial state and store it in a model.
 
-    The state after one sentence still knows that sentence; the average over many is what they have in common.
+    The state is carried over from each sentence to the next, as in the training of published models. The state after
+    one sentence depends on that sentence, so the average of many such states is stored.
 
     bilm (BiLM): The model, whose initial state is replaced.
-    sentences (Sequence[Sequence[str]]): The sentences' words, in the order of the text.
-    start (State | None): States that texts were read up to, one for each stream; None to start from zeros. A model may
-        settle into one state from zeros and into another from what it has seen while it was trained.
-    RETURNS (tuple): How many sentences were read, and whether the state had settled then.
+    sentences (Sequence[Sequence[str]]): The words of the sentences, in the order of the text.
+    start (State | None): The states to start from, one for each stream, such as those at the end of training; None for
+        zeros. The average may depend on it.
+    RETURNS (tuple): The number of sentences that were read, and whether the average had settled.
     """
     if not sentences:
         raise ValueError("There is no sentence in the text to find an initial state from.")
@@ -35,7 +35,7 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]], start: St
     settled = False
     with torch.no_grad():
         for i in range(n_rounds):
-            # Each stream is one stretch of the text, so that what follows in it followed there.
+            # Each stream is a contiguous part of the text, so the order of its sentences is that of the text.
             batch = [sentences[stream * n_rounds + i] for stream in range(n_streams)]
             _, state = run_batch(bilm, batch, state)
             if i < burn_in:
@@ -44,8 +44,8 @@ def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]], start: St
             if average is None:
                 average = current
                 continue
-            share = 1 / (i - burn_in + 1)
-            moved = State(*(old.lerp(new, share) for old, new in zip(average, current, strict=True)))
+            weight = 1 / (i - burn_in + 1)
+            moved = State(*(old.lerp(new, weight) for old, new in zip(average, current, strict=True)))
             change = max(_distance(old, new) for old, new in zip(average, moved, strict=True))
             average = moved
             if change < TOLERANCE:

@@ -1,11 +1,7 @@
-"""From an export of a wiki to text for dev, test and training, and from a model to what the package carries."""
+"""From an export of a wiki to plain text."""
 
 import bz2
 import gzip
-import os
-import shutil
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +9,10 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from scripts.bundle_model import bundle_model
 from scripts.extract_wikipedia import extract_paragraphs, extract_text, extract_wikipedia, read_pages
-from scripts.split_articles import choose_part, read_articles, split_articles, split_files
-from spacy_elmo.bilm.weights import CONFIG, TENSORS
-from spacy_elmo.pretraining.language_model import LanguageModel
-from spacy_elmo.pretraining.model_files import SOFTMAX, VOCABULARY, load_language_model, save_language_model
-from spacy_elmo.pretraining.softmax import Softmax
-from spacy_elmo.pretraining.vocabulary import count_words
 
-from ..helpers import random_bilm
+from .script_runner import run_in_one_line
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "assets" / "wikipedia_sample" / "dump.xml"
@@ -259,185 +246,9 @@ def test_an_export_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monk
         extract_text(dump, tmp_path / "text.txt")
 
 
-def call(script: Callable[..., None], *arguments: str | Path) -> tuple[int, str]:
-    """Run a script's command, and say its exit code and what it printed, on one line."""
-    app = typer.Typer()
-    app.command()(script)
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    return result.exit_code, " ".join(result.output.split())
-
-
 def test_extract_wikipedia_as_a_command(tmp_path: Path) -> None:
-    code, output = call(extract_wikipedia, SAMPLE, tmp_path / "new" / "text.txt", "--limit", "7")
-    assert (code, "7 articles of 27 paragraphs" in output) == (0, True), output
-    code, output = call(extract_wikipedia, tmp_path / "none.xml", tmp_path / "text.txt")
-    assert code == 1
-    assert "There is no file" in output
+    output = run_in_one_line(extract_wikipedia, SAMPLE, tmp_path / "new" / "text.txt", "--limit", "7")
+    assert "7 articles of 27 paragraphs" in output
+    missing, text = tmp_path / "none.xml", tmp_path / "text.txt"
+    assert "There is no file" in run_in_one_line(extract_wikipedia, missing, text, code=1)
     assert not (tmp_path / "text.txt").exists()
-
-
-# Articles to train on, and articles that are held out
-
-
-def write_articles(path: Path, n_articles: int) -> list[str]:
-    articles = [f"Article {i} of {path.name}.\nIts second line." for i in range(n_articles)]
-    text = "\n\n\n".join(articles)  # it does not matter how many empty lines there are
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return articles
-
-
-@pytest.mark.parametrize("every", [3, 4, 5, 7, 25, 125, 250])
-def test_every_article_is_in_one_part_in_order(tmp_path: Path, every: int) -> None:
-    first = write_articles(tmp_path / "a.txt", 260)
-    second = write_articles(tmp_path / "b.txt.gz", 2 * every + 1)
-    counts = split_files([tmp_path / "a.txt", tmp_path / "b.txt.gz"], tmp_path / "out", every=every)
-    expected: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
-    for articles in (first, second):
-        for number, article in enumerate(articles):
-            expected[choose_part(number, every)].append(article)
-    for part, articles in expected.items():
-        found = ["\n".join(lines) for lines in read_articles(tmp_path / "out" / f"{part}.txt")]
-        assert found == articles
-        assert counts[part] == len(articles)
-    parts = [choose_part(number, every) for number in range(every)]
-    assert (parts.count("dev"), parts.count("test")) == (1, 1)
-
-
-def test_articles_of_the_bundled_model_are_held_out() -> None:
-    held_out = {number: choose_part(number, 250) for number in range(500) if choose_part(number, 250) != "train"}
-    assert held_out == {7: "dev", 132: "test", 257: "dev", 382: "test"}
-
-
-@pytest.mark.parametrize(
-    ("n_articles", "every", "message"),
-    [
-        (0, 250, "There are no articles in .*a.txt: nothing but empty lines"),
-        (7, 250, "too few articles, 7, for a dev and a test part. Use --every 7 or less"),
-        (100, 250, "too few articles, 100, for a test part. Use --every 100 or less"),
-        (2, 3, "too few articles, 2, for a test part. At least 3 are needed"),
-    ],
-)
-def test_too_few_articles(tmp_path: Path, n_articles: int, every: int, message: str) -> None:
-    write_articles(tmp_path / "a.txt", n_articles)
-    with pytest.raises(ValueError, match=message):
-        split_files([tmp_path / "a.txt"], tmp_path / "out", every=every)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", None, "a.txt cannot be read: .*No such file"),
-        ("a.txt", b"caf\xe9", "a.txt is not UTF-8"),
-        ("a.txt.gz", b"plain", "a.txt.gz cannot be read: Not a gzipped file"),
-        ("a.txt.gz", gzip.compress(b"one\n\n" * 999)[:-20], "a.txt.gz cannot be read: Compressed file ended"),
-    ],
-)
-def test_texts_that_cannot_be_read(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        split_files([tmp_path / name], tmp_path / "out", every=3)
-    assert not (tmp_path / "out").exists()
-
-
-def test_articles_are_not_split_over_themselves(tmp_path: Path) -> None:
-    write_articles(tmp_path / "train.txt", 9)
-    before = (tmp_path / "train.txt").read_bytes()
-    with pytest.raises(ValueError, match=r"train\.txt is in .*, which is to be replaced"):
-        split_files([tmp_path / "train.txt"], tmp_path, every=3)
-    assert (tmp_path / "train.txt").read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
-
-
-def test_split_articles_as_a_command(tmp_path: Path) -> None:
-    for name in ("a.txt", "b.txt"):
-        write_articles(tmp_path / name, 9)
-    arguments = (tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "out")
-    code, output = call(split_articles, *arguments, "--every", "9")
-    assert (code, "14 train, 2 dev, 2 test articles" in output) == (0, True), output
-    code, output = call(split_articles, *arguments)
-    assert (code, "Use --every 9 or less" in output) == (1, True), output
-    code, output = call(split_articles, *arguments, "--every", "2")
-    assert code == 2  # nothing would be left to train on
-
-
-# What the package carries
-
-
-def save_model(directory: Path, seed: int) -> Path:
-    bilm = random_bilm(seed)
-    vocabulary = count_words([["a", "b"]], max_size=10)
-    softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(seed, vocabulary.counts)
-    save_language_model(LanguageModel(bilm, softmax), vocabulary, directory)
-    return directory
-
-
-def test_bundle_model_replaces_the_model_and_keeps_its_card(tmp_path: Path) -> None:
-    output = tmp_path / "bundle"
-    bundle_model(save_model(tmp_path / "old", 0), output)
-    (output / "README.md").write_text("a card")
-    before = (output / TENSORS).read_bytes()
-    bundle_model(save_model(tmp_path / "new", 1), output)
-    assert (output / TENSORS).read_bytes() != before
-    load_language_model(output)
-    assert {path.name for path in output.iterdir()} == {CONFIG, TENSORS, SOFTMAX, VOCABULARY, "README.md"}
-    assert (output / "README.md").read_text() == "a card"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "new", "old"]
-
-
-def test_bundle_model_keeps_the_files_of_others(tmp_path: Path) -> None:
-    output = tmp_path / "bundle"
-    output.mkdir()
-    (output / "README.md").write_text("a card")
-    (output / "thesis.txt").write_text("years of work")
-    with pytest.raises(SystemExit):
-        bundle_model(save_model(tmp_path / "new", 1), output)
-    assert {path.name: path.read_text() for path in output.iterdir()} == {
-        "README.md": "a card",
-        "thesis.txt": "years of work",
-    }
-
-
-KILLED = """
-import os, shutil, sys
-from pathlib import Path
-from scripts.bundle_model import bundle_model
-
-stop = int(sys.argv[3])
-n_calls = 0
-
-def killing(function):
-    def wrapped(*args, **kwargs):
-        global n_calls
-        n_calls += 1
-        if n_calls > stop:
-            os._exit(9)
-        return function(*args, **kwargs)
-    return wrapped
-
-# All that changes a name or a file behind the draft.
-Path.rename = killing(Path.rename)
-shutil.copy2 = killing(shutil.copy2)
-shutil.rmtree = killing(shutil.rmtree)
-bundle_model(Path(sys.argv[1]), Path(sys.argv[2]))
-"""
-
-
-@pytest.mark.slow
-def test_bundle_model_loses_nothing_when_it_is_killed(tmp_path: Path) -> None:
-    old, new, output = save_model(tmp_path / "old", 0), save_model(tmp_path / "new", 1), tmp_path / "bundle"
-    models = {}
-    for source in (old, new):
-        bundle_model(source, output)
-        models[(output / TENSORS).read_bytes()] = source
-    for stop in range(4):
-        shutil.rmtree(output)
-        bundle_model(old, output)
-        (output / "README.md").write_text("a card")
-        command = [sys.executable, "-W", "ignore", "-c", KILLED, str(new), str(output), str(stop)]
-        result = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        assert result.returncode == 9
-        bundle_model(new, output)  # first puts back what had stepped aside
-        assert models[(output / TENSORS).read_bytes()] == new
-        assert (output / "README.md").read_text() == "a card"
