@@ -72,6 +72,17 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf8").splitlines()) < 150
 
 
+@pytest.mark.parametrize("heading", ["How a text becomes vectors", "How a corpus becomes weights"])
+def test_functions_in_the_design_exist(heading: str) -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf8")
+    diagram = text.split(f"\n## {heading}\n")[1].split("```")[1]
+    rows = re.findall(r"^ +(?:\w+: )?(?:\w+\.)?(\w+) +([\w/]+\.py)", diagram, flags=re.MULTILINE)
+    assert len(rows) >= 8
+    for name, file in rows:
+        path = PACKAGE / file if (PACKAGE / file).exists() else PACKAGE / "pretraining" / file
+        assert re.search(rf"^ *(?:def|class) {name}\b", path.read_text(encoding="utf8"), flags=re.MULTILINE), name
+
+
 def test_places_for_changes_exist() -> None:
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf8")
     section = text.split("\n## Where does a change go\n")[1].split("\n## ")[0]
