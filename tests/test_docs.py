@@ -107,3 +107,22 @@ def test_workflow_runs_every_version_of_python_that_the_package_supports() -> No
     setup = (ROOT / "setup.cfg").read_text(encoding="utf8")
     assert job["strategy"]["matrix"]["python"] == re.findall(r"Python :: (3\.\d+)", setup)
     assert job["steps"][-1] == {"run": "bash .ci/run"}
+
+
+COMMANDS = [
+    (str(page.relative_to(ROOT)), line)
+    for page in PAGES
+    for line in re.findall(
+        r"python (?:-m spacy project run|scripts/|benchmarks/)[^`\n]+", page.read_text(encoding="utf8")
+    )
+]
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[" ".join(pair) for pair in COMMANDS])
+def test_commands_name_what_exists(page: str, command: str) -> None:
+    project = srsly.read_yaml(ROOT / "project.yml")
+    if script := re.match(r"python ((?:scripts|benchmarks)/\S+\.py)", command):
+        assert (ROOT / script[1]).is_file()
+    elif name := re.match(r"python -m spacy project run ([\w-]+)", command):
+        assert name[1] in {*project["workflows"], *(each["name"] for each in project["commands"])}
+    assert set(re.findall(r"--vars\.(\w+)", command)) <= project["vars"].keys()
