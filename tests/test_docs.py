@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import srsly
 
+from .test_imports import ALLOWED
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spacy_elmo"
 PAGES = sorted(
@@ -66,6 +68,16 @@ def test_map_of_the_readme_has_every_folder_and_names_files_that_exist() -> None
         places = [ROOT / link for link in re.findall(r"`\]\(([^)]+)\)", row)]
         for name in re.findall(r"`([^`]+)`", row.split("|")[3]) if places else []:
             assert any((place / name).exists() for place in places), name
+
+
+def test_imports_in_the_design_are_those_that_are_allowed() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf8")
+    section = text.split("\n## Who imports whom\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \| (.+) \|$", section, flags=re.MULTILINE)
+    documented = {
+        part: set(re.findall(r"`(\w+)`", allowed)) for parts, allowed in rows for part in re.findall(r"`(\w+)`", parts)
+    }
+    assert documented == {part: own for part, (own, _) in ALLOWED.items()}
 
 
 def test_readme_is_short() -> None:
