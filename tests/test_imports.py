@@ -26,16 +26,16 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "corpora": (set(), {"spacy"}),
     "experiments": ({"analysis", "charts", "files"}, {"confection", "spacy", "srsly"}),
-    "files": (set(), set()),
+    "files": (set(), {"torch"}),
     "formats": ({"bilm", "files"}, {"h5py", "torch"}),
     "layers": ({"bilm", "corpora", "models"}, {"numpy", "spacy", "thinc", "torch"}),
     "models": (set(), set()),
     "pipeline": ({"architectures", "bilm", "layers"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "experiments", "files", "models"},
-        {"confection", "numpy", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
+        {"confection", "numpy", "pydantic", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
     ),
-    "tasks": ({"bilm", "layers"}, {"numpy", "safetensors", "spacy", "srsly", "thinc", "torch"}),
+    "tasks": ({"files", "layers"}, {"numpy", "safetensors", "spacy", "srsly", "thinc", "torch"}),
 }
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ def test_round_trip_keeps_the_initial_state(trip: Callable[[BiLM, Path], BiLM], 
 
 def test_files_are_what_the_readme_promises(directory: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["config.json", "model.safetensors"]
-    assert json.loads((directory / "config.json").read_text()) == SIZES
+    config = json.loads((directory / "config.json").read_text())
+    assert config == {"format_version": 1, "spacy_elmo_version": version("spacy-elmo"), **SIZES}
     assert load_config(directory) == small_config()
     assert load_file(directory / "model.safetensors").keys() == dict(random_bilm().named_parameters()).keys()
 
