@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,15 @@ from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.run import PretrainingRun
 
 from ..helpers import SIZES
-from .runs import CONFIG, assert_same_weights, command_line, read_metrics, read_tensors
+from .runs import (
+    CONFIG,
+    assert_same_tensors,
+    assert_same_weights,
+    command_line,
+    read_files,
+    read_metrics,
+    read_tensors,
+)
 
 
 def test_a_model_learns_to_predict(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -84,6 +94,32 @@ def test_the_best_model_is_kept(tmp_path: Path, overrides: dict[str, Any], monke
     assert torch.equal(best.softmax.weight, weights[1])
     assert torch.equal(last.softmax.weight, weights[2])
     assert not torch.equal(weights[1], weights[2])
+
+
+@pytest.mark.parametrize("carry_state", [True, False])
+def test_an_evaluation_changes_nothing(
+    tmp_path: Path, overrides: dict[str, Any], carry_state: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate, output, n_calls = PretrainingRun.evaluate, tmp_path / "out", 0
+
+    def evaluate_twice(run: PretrainingRun, **kwargs: Any) -> Likelihood:
+        nonlocal n_calls
+        n_calls += 1
+        before = deepcopy((run.learner.to_checkpoint(run.processes, **fields_of(run)), read_files(output)))
+        likelihood = evaluate(run, **kwargs)
+        after = (run.learner.to_checkpoint(run.processes, **fields_of(run)), read_files(output))
+        assert_same_tensors(after[0].tensors, before[0].tensors)
+        assert replace(after[0], tensors={}) == replace(before[0], tensors={})
+        assert after[1] == before[1]
+        assert evaluate(run, **kwargs) == likelihood
+        return likelihood
+
+    def fields_of(run: PretrainingRun) -> dict[str, Any]:
+        return {"identity": run.identity, "softmax_is_new": run.softmax_is_new, "progress": run.progress}
+
+    monkeypatch.setattr(PretrainingRun, "evaluate", evaluate_twice)
+    pretrain(CONFIG, output, overrides={**overrides, "bilm_training.carry_state": carry_state})
+    assert n_calls == 3
 
 
 def test_carried_state_gives_an_initial_state(tmp_path: Path, overrides: dict[str, Any]) -> None:
