@@ -1,7 +1,7 @@
-"""Write files and directories aside, then put them in place: a crash leaves the old ones or the new ones, never a part.
+"""Write files and directories to a draft, then rename it: a crash leaves the old version or the new one, never a part.
 
-A draft stands beside what it replaces, under a name of its own, so that two writers do not share one. Its contents are on the
-disk before it is renamed, and the rename is on the disk before the writer continues.
+A draft is beside the file that it replaces, and has a unique name, so that two writers never share one. It is synced to the
+disk before it is renamed, and so is the rename before the writer continues.
 """
 
 import os
@@ -93,7 +93,7 @@ def open_file(path: Path) -> Iterator[IO[str]]:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file aside, and put it in place when it is complete.
+    """Write a text file to a draft, and put it in place when it is complete.
 
     path (Path): The file to write.
     text (str): Its contents.

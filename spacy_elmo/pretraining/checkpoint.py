@@ -80,7 +80,7 @@ class Checkpoint:
     schedule: dict[str, Any]
 
     def to_disk(self, path: Path) -> None:
-        """Write the checkpoint aside, then put it in place: a kill or a full disk leaves the checkpoint before it.
+        """Write the checkpoint to a draft, then put it in place: a kill or a full disk leaves the checkpoint before it.
 
         path (Path): The file.
         """

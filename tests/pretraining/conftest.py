@@ -5,25 +5,13 @@ from typing import Any
 
 import pytest
 
-from ..helpers import SIZES
-from .runs import STEPS, make_text
+from .runs import make_overrides
 
 
 @pytest.fixture
 def overrides(tmp_path: Path) -> dict[str, Any]:
     """The settings of a run from scratch."""
-    return {
-        "paths.train": str(make_text(tmp_path / "train.txt", 120, seed=0)),
-        "paths.dev": str(make_text(tmp_path / "dev.txt", 30, seed=1)),
-        "corpus.lang": None,
-        **{f"bilm.{name}": value for name, value in SIZES.items()},
-        "bilm_training.max_steps": STEPS,
-        "bilm_training.batch_size": 4,
-        "bilm_training.unroll": 5,
-        "bilm_training.log_frequency": 1,
-        "bilm_training.eval_frequency": 3,
-        "bilm_training.logger.progress_bar": False,
-    }
+    return make_overrides(tmp_path)
 
 
 @pytest.fixture

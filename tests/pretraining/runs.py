@@ -12,6 +12,8 @@ from spacy.util import registry
 
 from spacy_elmo.pretraining.pretrain import pretrain
 
+from ..helpers import SIZES
+
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
 FINETUNE = CONFIG.with_name("finetune.cfg")
 STEPS = 8
@@ -29,6 +31,22 @@ def make_text(path: Path, n_sentences: int, seed: int) -> Path:
         )
     path.write_text("\n".join(lines) + "\n", encoding="utf8")
     return path
+
+
+def make_overrides(directory: Path) -> dict[str, Any]:
+    """Write a text, and give the settings of a run on it."""
+    return {
+        "paths.train": str(make_text(directory / "train.txt", 120, seed=0)),
+        "paths.dev": str(make_text(directory / "dev.txt", 30, seed=1)),
+        "corpus.lang": None,
+        **{f"bilm.{name}": value for name, value in SIZES.items()},
+        "bilm_training.max_steps": STEPS,
+        "bilm_training.batch_size": 4,
+        "bilm_training.unroll": 5,
+        "bilm_training.log_frequency": 1,
+        "bilm_training.eval_frequency": 3,
+        "bilm_training.logger.progress_bar": False,
+    }
 
 
 def stop_run(step: int, config: Path, output: Path, overrides: dict[str, Any]) -> None:
