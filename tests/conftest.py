@@ -7,6 +7,10 @@ import pytest
 import torch
 from hypothesis import settings
 
+from spacy_elmo.bilm.weights import save_weights
+
+from .helpers import random_bilm
+
 # The same examples in every run: a test that fails by chance is read by nobody.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("repeatable")
@@ -28,3 +32,11 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A weights directory of a small random biLM, which nobody changes."""
+    path = tmp_path_factory.mktemp("weights") / "a"
+    save_weights(random_bilm(1), path)
+    return str(path)

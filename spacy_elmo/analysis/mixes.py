@@ -41,7 +41,7 @@ def learned_mixes(nlp: "Language") -> list[LearnedMix]:
     """
     from thinc.api import Model
 
-    from ..layers.scalar_mix import layer_shares
+    from ..layers.scalar_mix import layer_weights
 
     found = []
     for component, pipe in nlp.pipeline:
@@ -50,7 +50,7 @@ def learned_mixes(nlp: "Language") -> list[LearnedMix]:
         if not isinstance(model, Model) or (listeners and all(listener.layers for listener in listeners)):
             continue
         for mix, place in _find_mixes(model):
-            found.append(LearnedMix(component, place, layer_shares(mix), float(mix.get_param("gamma")[0])))
+            found.append(LearnedMix(component, place, layer_weights(mix), float(mix.get_param("gamma")[0])))
     return found
 
 
@@ -75,8 +75,6 @@ def layer_names(mixes: Sequence[LearnedMix]) -> list[str]:
 
 def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]":
     """Find the learned mixes of a model, each with the closest name that the model has for where it is."""
-    from ..layers.scalar_mix import SCALAR_MIX_NAME
-
     places: dict[int, str] = {}
     for node in model.walk():
         for name in node.ref_names:
@@ -84,7 +82,5 @@ def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]"
             # Outer nodes come first, so that an inner one's name for the same part stands.
             for inner in part.walk() if part is not None else []:
                 places[inner.id] = name
-    mixes = {
-        node.id: node for node in model.walk(order="dfs_pre") if node.name == SCALAR_MIX_NAME and node.has_param("w")
-    }
+    mixes = {node.id: node for node in model.walk(order="dfs_pre") if "nL" in node.dim_names and node.has_param("w")}
     return [(mix, places.get(id, "")) for id, mix in mixes.items()]

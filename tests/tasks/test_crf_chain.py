@@ -19,8 +19,8 @@ from spacy_elmo.tasks.crf_ner.chain import best_path, log_partition
 from spacy_elmo.tasks.crf_ner.component import CrfNer
 from spacy_elmo.tasks.crf_ner.inference import decode, loss_and_gradients
 from spacy_elmo.tasks.crf_ner.masks import MISSING, gold_tags, possible_tags
+from spacy_elmo.tasks.crf_ner.tagger import ChainScores
 from spacy_elmo.tasks.crf_ner.tags import Tags, tag_prefixes
-from spacy_elmo.tasks.crf_ner.transitions import ChainScores
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -16,8 +16,8 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Adam, Config, Model, fix_random_seed, set_dropout_rate
 
-from spacy_elmo.architectures import build_biattentive_classifier_v1
 from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.tasks.textcat.classifier import build_biattentive_classifier_v1
 from spacy_elmo.tasks.textcat.layer import biattention
 from spacy_elmo.tasks.textcat.network import BiattentiveNetwork, Sizes, Standardize
 from spacy_elmo.tasks.textcat.weights import from_bytes, to_bytes

@@ -15,8 +15,8 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 from .masks import gold_tags, is_blocked, possible_tags
+from .tagger import ChainScores
 from .tags import Tags
-from .transitions import ChainScores
 
 Scorer = Callable[..., dict[str, Any]]
 

@@ -19,8 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from ...layers.forks import survive_forks
 from .chain import best_path, log_partition
 from .masks import MISSING
+from .tagger import ChainScores
 from .tags import Mask, Tags
-from .transitions import ChainScores
 
 DIVERGED = (
     "The scores of crf_ner's model are not all numbers, or hundreds apart: its weights have diverged in training, or the "

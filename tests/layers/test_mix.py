@@ -1,24 +1,20 @@
-"""The Thinc layers: values against the formula, gradients against finite differences."""
+"""Mixes of layers: values against the formula, gradients against finite differences."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
-import spacy
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from spacy.tokens import Doc
 from thinc.api import Model, fix_random_seed
 
 from spacy_elmo.layers.concat import concat_layers
 from spacy_elmo.layers.dropout import dropout
 from spacy_elmo.layers.fixed_mix import fixed_mix
 from spacy_elmo.layers.layer_norm import layer_norm
-from spacy_elmo.layers.mix import initialize_mix, mix, mix_width
+from spacy_elmo.layers.mix import fit_mix, mix, mixer_of, reset_mix
 from spacy_elmo.layers.scalar_mix import scalar_mix
-from spacy_elmo.layers.windows import check_window, doc_windows
+from spacy_elmo.layers.settings import MixSettings
 
 Array = Any  # NumPy's arrays, which are not thinc's to a type checker
 
@@ -26,6 +22,13 @@ Array = Any  # NumPy's arrays, which are not thinc's to a type checker
 def make_layers(*lengths: int, n_layers: int = 3, width: int = 4) -> list[Array]:
     random = numpy.random.RandomState(0)
     return [random.standard_normal((n_layers, length, width)).astype("float32") for length in lengths]
+
+
+def fit(model: Model[Any, Any], n_layers: int = 3, width: int = 4) -> Model[Any, Any]:
+    """Tell a mixer its sizes."""
+    model.set_dim("nL", n_layers)
+    model.set_dim("nI", width)
+    return model.initialize()
 
 
 def check_gradient(model: Model[Any, Any], inputs: list[Array], get_values: Callable[[], list[Array]]) -> list[Array]:
@@ -55,8 +58,7 @@ def difference(x: Array, index: tuple[int, ...], objective: Callable[[], float],
 
 
 def test_scalar_mix_starts_as_mean() -> None:
-    model = scalar_mix(gamma=1.0, l2=0.0)
-    initialize_mix(model, 3)
+    model = fit(scalar_mix(gamma=1.0, l2=0.0), 3)
     layers = make_layers(2, 0, 5)
     for layers_LTO, vectors_TO in zip(layers, model.predict(layers), strict=True):
         assert_allclose(vectors_TO, layers_LTO.mean(axis=0), atol=1e-6)
@@ -64,8 +66,7 @@ def test_scalar_mix_starts_as_mean() -> None:
 
 
 def test_scalar_mix_is_equation_1() -> None:
-    model = scalar_mix(gamma=1.0, l2=0.0)
-    initialize_mix(model, 3)
+    model = fit(scalar_mix(gamma=1.0, l2=0.0), 3)
     w = numpy.asarray([1.0, -2.0, 0.5], dtype="float32")
     model.set_param("w", w)
     model.set_param("gamma", numpy.asarray([0.7], dtype="float32"))
@@ -76,8 +77,7 @@ def test_scalar_mix_is_equation_1() -> None:
 
 
 def test_scalar_mix_gradients() -> None:
-    model = scalar_mix(gamma=1.5, l2=0.0)
-    initialize_mix(model, 3)
+    model = fit(scalar_mix(gamma=1.5, l2=0.0), 3)
     model.set_param("w", numpy.asarray([0.3, -0.4, 0.1], dtype="float32"))
     layers = make_layers(2, 0, 3)
     d_outputs = check_gradient(model, layers, lambda: model.predict(layers))
@@ -92,14 +92,8 @@ def test_scalar_mix_gradients() -> None:
             assert_allclose(model.get_grad(name)[i], difference(param, (i,), objective), atol=5e-3, rtol=5e-3)
 
 
-def test_scalar_mix_is_not_pushed_from_the_mean() -> None:
-    with pytest.raises(ValueError, match=r"l2 must be 0 or more, got -0\.1"):
-        scalar_mix(gamma=1.0, l2=-0.1)
-
-
 def test_scalar_mix_l2_pulls_to_mean() -> None:
-    model = scalar_mix(gamma=1.0, l2=0.5)
-    initialize_mix(model, 3)
+    model = fit(scalar_mix(gamma=1.0, l2=0.5), 3)
     w = numpy.asarray([1.0, -2.0, 0.5], dtype="float32")
     model.set_param("w", w)
     layers = make_layers(2)
@@ -121,8 +115,7 @@ def test_scalar_mix_l2_pulls_to_mean() -> None:
     ],
 )
 def test_fixed_mix(layers: Any, weights: list[float]) -> None:
-    model = fixed_mix(layers, gamma=2.0)
-    initialize_mix(model, 3)
+    model = fit(fixed_mix(layers, gamma=2.0))
     inputs = make_layers(2, 0)
     for layers_LTO, vectors_TO in zip(inputs, model.predict(inputs), strict=True):
         assert_allclose(vectors_TO, 2.0 * numpy.tensordot(weights, layers_LTO, axes=1), atol=1e-6)
@@ -136,19 +129,41 @@ def test_fixed_mix(layers: Any, weights: list[float]) -> None:
 )
 def test_fixed_mix_that_does_not_fit(layers: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fixed_mix(layers, gamma=1.0).predict(make_layers(1))
+        fit(fixed_mix(layers, gamma=1.0))
 
 
 def test_concat_puts_layers_side_by_side() -> None:
-    model = concat_layers(gamma=2.0)
+    model = fit(concat_layers(gamma=2.0))
     inputs = make_layers(2, 0, 1)
     for layers_LTO, vectors_TO in zip(inputs, model.predict(inputs), strict=True):
         assert_array_equal(vectors_TO, 2.0 * numpy.concatenate(list(layers_LTO), axis=1))
     check_gradient(model, inputs, lambda: model.predict(inputs))
     assert model.predict([]) == []
-    chained = mix(layers="concat", gamma=1.0, layer_norm=True, dropout=0.0, l2=0.0)
-    assert mix_width(chained, 3, 4) == chained.predict(make_layers(2))[0].shape[1] == 12
-    assert mix_width(mix(layers="top", gamma=1.0, layer_norm=True, dropout=0.0, l2=0.0), 3, 4) == 4
+
+
+@pytest.mark.parametrize(("layers", "width"), [("mix", 4), ("top", 4), ([0.5, 0.2, 0.3], 4), ("concat", 12)])
+def test_mix_has_the_dims_of_its_layers(layers: Any, width: int) -> None:
+    model = mix(MixSettings(layers=layers, layer_norm=True))
+    fit_mix(model, n_layers=3, width=4)
+    assert {name: mixer_of(model).get_dim(name) for name in ("nL", "nI", "nO")} == {"nL": 3, "nI": 4, "nO": width}
+    assert model.predict(make_layers(2))[0].shape == (2, width)
+    reset_mix(model)
+    assert all(mixer_of(model).has_dim(name) is None for name in ("nL", "nI", "nO"))
+
+
+def test_fitting_a_mix_keeps_what_it_has_learned() -> None:
+    model = mix(MixSettings())
+    mixer = mixer_of(model)
+    mixer.set_param("w", numpy.asarray([1.0, 2.0, 3.0], dtype="float32"))
+    mixer.set_param("gamma", numpy.asarray([4.0], dtype="float32"))
+    for _ in range(2):
+        fit_mix(model, n_layers=3, width=4)
+        assert_array_equal(mixer.get_param("w"), [1.0, 2.0, 3.0])
+        assert_array_equal(mixer.get_param("gamma"), [4.0])
+    reset_mix(model)
+    fit_mix(model, n_layers=2, width=4)
+    assert_array_equal(mixer.get_param("w"), [0.0, 0.0])
+    assert_array_equal(mixer.get_param("gamma"), [1.0])
 
 
 def test_layer_norm_normalizes_each_vector_alone() -> None:
@@ -171,42 +186,3 @@ def test_dropout_keeps_its_rate_and_its_mask() -> None:
     assert_array_equal(backprop(inputs)[0], outputs[0])
     assert_array_equal(model.predict(inputs)[0], inputs[0])
     assert "dropout_rate" not in model.attrs, "spaCy would overwrite it with [training.dropout]"
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0])
-def test_dropout_rate_out_of_range(rate: float) -> None:
-    with pytest.raises(ValueError, match=f"from 0 to below 1, got {rate}"):
-        dropout(rate)
-
-
-def make_doc(length: int, sent_starts: list[bool] | None = None) -> Doc:
-    return Doc(spacy.blank("xx").vocab, words=[f"w{i}" for i in range(length)], sent_starts=sent_starts)
-
-
-@given(length=st.integers(0, 200), size=st.integers(3, 40), data=st.data())
-def test_windows_keep_each_token_once_and_in_context(length: int, size: int, data: st.DataObject) -> None:
-    overlap = data.draw(st.integers(0, (size - 1) // 2))
-    kept: list[int] = []
-    for window in doc_windows(make_doc(length), size, overlap):
-        assert len(window.tokens) <= size
-        assert window.tokens == list(range(window.tokens[0], window.tokens[-1] + 1))
-        kept.extend(window.tokens[window.keep])
-        for position in window.tokens[window.keep]:
-            assert window.tokens[0] <= max(0, position - overlap)
-            assert window.tokens[-1] >= min(length - 1, position + overlap)
-    assert kept == list(range(length))
-
-
-def test_windows_are_sentences_where_set() -> None:
-    doc = make_doc(5, [True, False, True, False, False])
-    assert [window.tokens for window in doc_windows(doc, 320, 32)] == [[0, 1], [2, 3, 4]]
-
-
-def test_windows_leave_out_whitespace() -> None:
-    doc = Doc(spacy.blank("xx").vocab, words=["a", " ", "b", "\n\n"])
-    assert [window.tokens for window in doc_windows(doc, 320, 32)] == [[0, 2]]
-
-
-def test_window_without_tokens_of_its_own() -> None:
-    with pytest.raises(ValueError, match="window = 64 and overlap = 32"):
-        check_window(64, 32)
