@@ -77,6 +77,7 @@ def test_drafts_of_killed_writers_are_removed(tmp_path: Path, overrides: dict[st
     for name in (".model-last-abcd1234", ".model-best-abcd1234-old"):
         (tmp_path / "out" / name).mkdir()
         (tmp_path / "out" / name / "model.safetensors").write_bytes(b"half")
+    (tmp_path / "out" / ".checkpoint.safetensors-abcd1234").write_bytes(b"half")
     pretrain(CONFIG, tmp_path / "out", resume=True)
     assert [path.name for path in (tmp_path / "out").glob(".*")] == []
     assert (tmp_path / "out" / "model-best" / "vocab.txt").exists()
