@@ -23,11 +23,11 @@ from spacy_elmo.bilm.characters import N_CHARACTERS, encode_word, pad_spellings
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.pretraining.language_model import LanguageModel
+from spacy_elmo.pretraining.loop import Learner, train_steps
 from spacy_elmo.pretraining.processes import Processes
 from spacy_elmo.pretraining.settings import TrainingSettings, read_config, read_settings
 from spacy_elmo.pretraining.softmax import Softmax, sample_words
 from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
-from spacy_elmo.pretraining.train import Learner, train
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
 
@@ -126,7 +126,7 @@ def train_ours(
     schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
     learner = Learner(model, optimizer, schedule, streams, model.bilm.start(settings.batch_size))
     processes = Processes(0, 1, torch.device("cpu"))
-    for step in train(learner, settings, processes, n_steps=10**9, n_softmax_steps=0):
+    for step in train_steps(learner, settings, processes, n_steps=10**9, n_softmax_steps=0):
         yield step.n_words
 
 

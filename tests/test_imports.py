@@ -29,16 +29,16 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"analysis", "charts", "files", "models", "pretraining"},
         {"confection", "filelock", "jinja2", "spacy", "srsly"},
     ),
-    "files": (set(), set()),
+    "files": (set(), {"torch"}),
     "formats": ({"bilm", "files"}, {"h5py", "torch"}),
     "layers": ({"bilm", "corpora", "models"}, {"confection", "numpy", "spacy", "thinc", "torch"}),
     "models": (set(), set()),
     "pipeline": ({"bilm", "layers"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "files", "models"},
-        {"confection", "numpy", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
+        {"confection", "numpy", "pydantic", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
     ),
-    "tasks": ({"bilm", "layers"}, {"numpy", "safetensors", "spacy", "srsly", "thinc", "torch"}),
+    "tasks": ({"files", "layers"}, {"numpy", "safetensors", "spacy", "srsly", "thinc", "torch"}),
 }
 
 

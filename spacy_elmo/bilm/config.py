@@ -7,20 +7,20 @@ from typing import Any
 
 ACTIVATIONS = ("relu", "tanh")
 
-# Far beyond any model, and small enough that a damaged or hostile file fails here and not for want of memory.
+# Far above any model, and low enough that a damaged or hostile file is refused before memory is allocated for it.
 MOST_UNITS = 2**20
 MOST_LAYERS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiLMConfig:
-    """Everything that the weights themselves do not say about how to run them.
+    """Everything about a biLM that its weights do not tell. A new field needs a default, so that existing files still load.
 
     char_dim (int): Width of a character's embedding.
     filters (tuple): Pairs of (width in characters, number of filters).
     highways (int): Highway layers over the filters' output.
     activation (str): "relu" or "tanh", after max-pooling over a word.
-    max_chars (int): Bytes of a word that are read, the marks of its start and end included.
+    max_chars (int): The most bytes of a word that are read, the marks of its start and end included.
     projection (int): Width of a token vector, and of each direction's output.
     cells (int): Memory cells of each LSTM layer and direction.
     depth (int): LSTM layers of each direction.
@@ -47,7 +47,7 @@ class BiLMConfig:
         _check_integer("highways", self.highways, 0, MOST_LAYERS)
         _check_integer("max_chars", self.max_chars, 3, MOST_UNITS)
         _check_filters(self.filters, self.max_chars)
-        # Lists are what JSON has; tuples are what a frozen config can be compared and hashed by.
+        # JSON has lists; a frozen config needs tuples to be hashable.
         object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
@@ -79,16 +79,22 @@ class BiLMConfig:
         return {**dataclasses.asdict(self), "filters": [list(pair) for pair in self.filters]}
 
     @classmethod
+    def required_fields(cls) -> dict[str, bool]:
+        """RETURNS (dict): For each field, whether it must be given: whether it has no default."""
+        return {field.name: field.default is dataclasses.MISSING for field in dataclasses.fields(cls)}
+
+    @classmethod
     def from_dict(cls, data: Any) -> "BiLMConfig":
-        """Read the sizes from JSON-shaped data.
+        """Read the sizes from JSON-shaped data. A field that has a default may be missing: earlier files do not have it.
 
         data (Any): What `to_dict` returned.
         RETURNS (BiLMConfig): The checked sizes.
         """
         if not isinstance(data, dict):
             raise ValueError(f"Expected an object with the sizes of a biLM, got {data!r:.80}.")
-        known = {field.name for field in dataclasses.fields(cls)}
-        missing, unexpected = known - data.keys(), data.keys() - known
+        fields = cls.required_fields()
+        missing = {name for name, is_required in fields.items() if is_required} - data.keys()
+        unexpected = data.keys() - fields.keys()
         if missing or unexpected:
             raise ValueError(
                 f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)}."

@@ -1,4 +1,4 @@
-"""A weights directory (config.json and model.safetensors) to a biLM, and back. Nothing is ever unpickled."""
+"""Read and write weights directories: config.json and model.safetensors. Nothing is ever unpickled."""
 
 import json
 from collections.abc import Mapping
@@ -10,23 +10,26 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..files.atomic import write_directory
+from ..files.tensors import Shape, check_finite, check_fit
+from ..files.versions import NewerFormatError, add_version, take_version
 from .config import BiLMConfig
 from .model import BiLM
 
 CONFIG, TENSORS = "config.json", "model.safetensors"
 INITIAL_STATE = {"initial_hidden", "initial_cell"}
 
-Shape = tuple[int, ...]
+# The version of the config, in a weights directory as in a serialized pipeline. Version 0 had the same fields, but no number.
+FORMAT_VERSION = 1
 
 
 def save_weights(bilm: BiLM, directory: Path) -> None:
     """Write a weights directory, all of it or nothing.
 
     bilm (BiLM): The model.
-    directory (Path): The directory; one that is there is replaced only if it holds weights and nothing else.
+    directory (Path): The directory. An existing one is replaced only if it holds weights and nothing else.
     """
     with write_directory(directory, files={CONFIG, TENSORS}) as draft:
         write_weights(bilm, draft)
@@ -36,11 +39,11 @@ def write_weights(bilm: BiLM, draft: Path, *, dtype: torch.dtype = torch.float32
     """Write the files of a weights directory.
 
     bilm (BiLM): The model.
-    draft (Path): Where to write them.
-    dtype (torch.dtype): The precision on disk; half of it halves the file, and values change by one part in two thousand.
+    draft (Path): The directory to write them to.
+    dtype (torch.dtype): The precision on disk. Float16 halves the file, and changes values by one part in two thousand.
     """
-    (draft / CONFIG).write_text(json.dumps(bilm.config.to_dict(), indent=2) + "\n", encoding="utf8")
-    # Not save_file, which makes files that only their owner can read.
+    (draft / CONFIG).write_text(json.dumps(_config_to_dict(bilm.config), indent=2) + "\n", encoding="utf8")
+    # Not save_file, which gives permissions to the owner alone.
     (draft / TENSORS).write_bytes(format_tensors({name: tensor.to(dtype) for name, tensor in _tensors(bilm).items()}))
 
 
@@ -54,7 +57,9 @@ def load_config(directory: Path) -> BiLMConfig:
     if not path.is_file():
         raise ValueError(_explain_missing(directory))
     try:
-        return BiLMConfig.from_dict(json.loads(path.read_text(encoding="utf8")))
+        return _config_from_dict(json.loads(path.read_text(encoding="utf8")), path)
+    except NewerFormatError:
+        raise
     except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON, or sizes that make no sense
         raise ValueError(f"{path} does not describe a biLM: {error}") from None
 
@@ -63,7 +68,7 @@ def load_weights(directory: Path, device: torch.device | str = "cpu") -> BiLM:
     """Read a weights directory.
 
     directory (Path): The directory.
-    device (torch.device | str): Where the model goes.
+    device (torch.device | str): The device for the model.
     RETURNS (BiLM): The model, in float32 whatever the precision on disk.
     """
     config = load_config(directory)
@@ -81,8 +86,10 @@ def load_weights(directory: Path, device: torch.device | str = "cpu") -> BiLM:
 
 
 def to_bytes(bilm: BiLM) -> bytes:
-    """RETURNS (bytes): What a weights directory holds, in one string."""
-    data: bytes = srsly.msgpack_dumps({"config": bilm.config.to_dict(), "tensors": format_tensors(_tensors(bilm))})
+    """RETURNS (bytes): The contents of a weights directory, in one string."""
+    data: bytes = srsly.msgpack_dumps(
+        {"config": _config_to_dict(bilm.config), "tensors": format_tensors(_tensors(bilm))}
+    )
     return data
 
 
@@ -90,31 +97,29 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
     """Read what `to_bytes` wrote.
 
     data (bytes): The string.
-    device (torch.device | str): Where the model goes.
+    device (torch.device | str): The device for the model.
     RETURNS (BiLM): The model.
     """
     where = "the serialized biLM"
     try:
         message: dict[str, Any] = srsly.msgpack_loads(data)
-        config, tensors = BiLMConfig.from_dict(message["config"]), parse_tensors(message["tensors"])
+        config, tensors = _config_from_dict(message["config"], where), parse_tensors(message["tensors"])
+    except NewerFormatError:
+        raise
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"The data are not {where}, or incomplete: {error}") from None
     _check_shapes({key: tuple(tensor.shape) for key, tensor in tensors.items()}, config, where)
     return _assemble(config, tensors, where).to(device)
 
 
-def check_finite(module: nn.Module, where: Path | str) -> None:
-    """Refuse weights that are not numbers: they would turn every vector into NaN.
+def _config_to_dict(config: BiLMConfig) -> dict[str, Any]:
+    return add_version(config.to_dict(), current=FORMAT_VERSION)
 
-    module (nn.Module): The model, or a part of it.
-    where (Path | str): Where it came from, for the error.
-    """
-    broken = [name for name, tensor in module.state_dict().items() if not torch.isfinite(tensor).all()]
-    if broken:
-        raise ValueError(
-            f"The weights in {where} have values that are infinite or not a number, in {broken}. "
-            f"Whatever made them went wrong: take an earlier state of them."
-        )
+
+def _config_from_dict(data: Any, where: Path | str) -> BiLMConfig:
+    if isinstance(data, dict):
+        _, data = take_version(data, current=FORMAT_VERSION, where=where)
+    return BiLMConfig.from_dict(data)
 
 
 def _tensors(bilm: BiLM) -> dict[str, Tensor]:
@@ -123,34 +128,13 @@ def _tensors(bilm: BiLM) -> dict[str, Tensor]:
 
 def _assemble(config: BiLMConfig, tensors: Mapping[str, Tensor], where: Path | str) -> BiLM:
     """Make a model around tensors whose shapes were checked."""
-    with torch.device("meta"):  # allocates nothing: the tensors take the parameters' places
+    with torch.device("meta"):  # allocates nothing: the tensors replace the parameters
         bilm = BiLM(config)
     for name in INITIAL_STATE & tensors.keys():
         setattr(bilm, name, tensors[name])
     bilm.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
     check_finite(bilm, where)
     return bilm
-
-
-def check_fit(found: Mapping[str, Shape], expected: Mapping[str, Shape], where: Path | str, source: str) -> None:
-    """Refuse tensors that are not just those of a model.
-
-    found, expected (Mapping): Shapes by name.
-    where (Path | str): Where the tensors were found, for the error.
-    source (str): What the others were expected from, for the error.
-    """
-    problems = {
-        "missing": sorted(expected.keys() - found.keys()),
-        "unexpected": sorted(found.keys() - expected.keys()),
-        "of another shape": [
-            f"{name} is {found[name]}, expected {shape}"
-            for name, shape in expected.items()
-            if name in found and found[name] != shape
-        ],
-    }
-    if any(problems.values()):
-        listed = "; ".join(f"{kind} {names}" for kind, names in problems.items() if names)
-        raise ValueError(f"The weights in {where} do not fit {source}: {listed}. Are they of the same model?")
 
 
 def _check_shapes(found: Mapping[str, Shape], config: BiLMConfig, where: Path | str) -> None:
@@ -172,8 +156,8 @@ def _expected_shapes(config: BiLMConfig) -> dict[str, Shape]:
 def _explain_missing(directory: Path) -> str:
     if not directory.exists():
         return (
-            f"There is no weights directory at {directory} (seen from {Path.cwd()}). Give one that "
-            f"`python -m spacy elmo convert` wrote."
+            f"There is no weights directory at {directory} (seen from {Path.cwd()}). Give one that `python -m spacy elmo "
+            f"convert` or `python -m spacy elmo pretrain` wrote, or the name of a model in the package."
         )
     if not directory.is_dir():
         return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."

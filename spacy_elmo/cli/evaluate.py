@@ -1,4 +1,4 @@
-"""`spacy elmo evaluate`: how well a language model predicts a text."""
+"""`spacy elmo evaluate`: the perplexity of a text under a language model."""
 
 import json
 from pathlib import Path
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 def evaluate_cli(
     model: str = Arg(
         ...,
-        help="A language model: the directory of one, such as model-best of a run, or the name of one in the package",
+        help="A language model: a directory, such as model-best of a run, or the name of a model in the package",
     ),
     corpus: Path = Arg(..., help=CORPUS_HELP),
     lang: str | None = Opt(
-        None, "--lang", "-l", help="The language of raw text; by default that of the model's own text"
+        None, "--lang", "-l", help="The language of raw text; by default that of the model's training text"
     ),
     tokenized: bool = Opt(
-        False, "--tokenized", "-t", help="Take one tokenized sentence per line, whatever the model's own text was"
+        False, "--tokenized", "-t", help="Read one tokenized sentence per line, whatever the model's training text was"
     ),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
-    output: Path | None = Opt(None, "--output", "-o", help="Write the numbers to this file, too, as JSON"),
+    output: Path | None = Opt(None, "--output", "-o", help="Also write the results to this file, as JSON"),
 ) -> None:
-    """Measure the perplexity of a language model: with all words as candidates, each sentence on its own, forward,
-    backward and the mean of the two."""
+    """Measure the perplexity of a text under a language model: forward, backward and the mean of the two, with the full
+    softmax, each sentence on its own."""
     from ..files.atomic import write_file
     from ..models import find_weights
     from ..pretraining.model_files import language_of
@@ -51,23 +51,23 @@ def evaluate_cli(
         divider=True,
         aligns=("l", "r"),
     )
-    share = likelihood.n_unknown / likelihood.n_predicted
+    fraction = likelihood.n_unknown / likelihood.n_predicted
     msg.text(
         f"{likelihood.n_predicted:,} predictions in each direction, the ends of sentences included; "
-        f"{likelihood.n_unknown:,} of them ({share:.2%}) are unknown words, which count as one"
+        f"{likelihood.n_unknown:,} of them ({fraction:.2%}) are unknown words, which count as one"
     )
     tokenization = "one tokenized sentence per line" if lang is None else f"raw text in the language {lang!r}"
-    msg.text(f"Text was taken as {tokenization}; docs (.spacy) are taken as they are")
+    msg.text(f"Text was read as {tokenization}; docs (.spacy) keep their tokens")
 
 
 def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: int = 1) -> "Likelihood":
-    """Measure the perplexity of a language model.
+    """Measure the likelihood of a text under a language model.
 
     model (Path): The model's directory.
-    corpus (Path): A text.
+    corpus (Path): The text.
     lang (str | None): The language of raw text, or None for tokenized text.
-    n_process (int): How many processes tokenize.
-    RETURNS (Likelihood): What it made of the text.
+    n_process (int): The number of processes that tokenize.
+    RETURNS (Likelihood): The likelihood.
     """
     from ..corpora.read import read_corpus
     from ..pretraining.model_files import load_language_model

@@ -1,4 +1,4 @@
-"""`spacy elmo init-vocab`: the words that a language model will predict."""
+"""`spacy elmo init-vocab`: the vocabulary of a corpus."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ CORPUS_HELP = (
     "Text (.txt), JSON lines with a text each (.jsonl) or docs (.spacy), gzipped or not, or a directory of them"
 )
 PROCESSES_HELP = "Processes that tokenize raw text"
-LANG_HELP = "The language of raw text, which is then tokenized; leave it out for one tokenized sentence per line"
+LANG_HELP = "The language of raw text, to tokenize it; leave it out for one tokenized sentence per line"
 
 
 def init_vocab_cli(
@@ -22,10 +22,12 @@ def init_vocab_cli(
     output: Path = Arg(..., help="The file to write: a word and its frequency per line"),
     lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
-    max_size: int = Opt(800_000, "--max-size", "-n", help="The most words; the others count as unknown", min=4),
-    min_count: int = Opt(1, "--min-count", "-c", help="Words that occur less often count as unknown", min=1),
+    max_size: int = Opt(
+        800_000, "--max-size", "-n", help="The largest number of words; all others count as unknown", min=4
+    ),
+    min_count: int = Opt(1, "--min-count", "-c", help="Words with a lower frequency count as unknown", min=1),
 ) -> None:
-    """Count the words of a corpus, and write them sorted by frequency."""
+    """Count the words of a corpus, and write them by falling frequency."""
     try:
         vocabulary = init_vocab(corpus, output, lang=lang, n_process=n_process, max_size=max_size, min_count=min_count)
     except (ValueError, OSError) as error:
@@ -47,9 +49,9 @@ def init_vocab(
     corpus (Path): The corpus.
     output (Path): The file to write.
     lang (str | None): The language of raw text, or None for tokenized text.
-    n_process (int): How many processes tokenize.
-    max_size (int): The most words.
-    min_count (int): How often a word must occur.
+    n_process (int): The number of processes that tokenize.
+    max_size (int): The largest number of words.
+    min_count (int): The lowest frequency of a word.
     RETURNS (Vocabulary): The vocabulary.
     """
     from ..corpora.read import read_corpus

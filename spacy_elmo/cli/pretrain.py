@@ -13,10 +13,12 @@ from wasabi import msg
 def pretrain_cli(
     ctx: typer.Context,  # the overrides
     config_path: Path = Arg(..., help="The config of the run", exists=True, dir_okay=False, allow_dash=False),
-    output: Path = Arg(..., help="The directory for models, metrics and checkpoint"),
-    resume: bool = Opt(False, "--resume", "-r", help="Go on from the checkpoint in the output directory"),
-    overwrite: bool = Opt(False, "--overwrite", "-f", help="Replace a run that is in the output directory"),
-    code_path: Path | None = Opt(None, "--code", "-c", help="Python file with functions that the config names"),
+    output: Path = Arg(..., help="The directory for the models, the metrics and the checkpoint"),
+    resume: bool = Opt(False, "--resume", "-r", help="Resume the run in the output directory, from its checkpoint"),
+    overwrite: bool = Opt(False, "--overwrite", "-f", help="Replace an existing run in the output directory"),
+    code_path: Path | None = Opt(
+        None, "--code", "-c", help="Python file with registered functions that the config names"
+    ),
 ) -> None:
     """Pretrain a language model for ELMo.
 
@@ -24,9 +26,9 @@ def pretrain_cli(
 
         python -m spacy elmo pretrain configs/pretrain.cfg out --paths.train text.txt --paths.dev dev.txt
 
-    The best model by dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). A run that
-    was stopped, in whatever way, goes on from its last checkpoint with --resume, to the same weights as if it had not
-    been. On several processes or machines: torchrun ... -m spacy elmo pretrain ...
+    The model with the lowest dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). A run
+    that was stopped, or killed, is resumed from its last checkpoint with --resume, and ends with the same weights. On several
+    processes or machines: torchrun ... -m spacy elmo pretrain ...
     """
     from ..pretraining.output import BEST, CURVE
     from ..pretraining.pretrain import pretrain
@@ -47,9 +49,9 @@ def pretrain_cli(
             )
     except (ValueError, OSError, FloatingPointError) as error:
         if not is_first_of_its_machine():
-            sys.exit(1)  # that one says the same
+            sys.exit(1)  # that process reports the same error
         if isinstance(error, FloatingPointError):
-            msg.fail("The training went astray", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
+            msg.fail("The training diverged", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
         advice = f" {_advise(output)}" if isinstance(error, OSError) else ""
         msg.fail("Could not pretrain", f"{error}{advice}", exits=1)
     except KeyboardInterrupt:
@@ -58,13 +60,13 @@ def pretrain_cli(
         return
     scores = result.likelihood.perplexities
     msg.good(f"The best model is {output / BEST}")
-    if result.before is not None:
-        msg.text(f"Dev perplexity before: {result.before:,.1f}")
+    if result.initial_perplexity is not None:
+        msg.text(f"Dev perplexity before training: {result.initial_perplexity:,.1f}")
     msg.text(
         f"Dev perplexity: {scores['mean']:,.1f} (forward {scores['forward']:,.1f}, backward {scores['backward']:,.1f}); "
-        f"of unigrams: {scores['unigram']:,.1f}"
+        f"of a unigram model: {scores['unigram']:,.1f}"
     )
-    msg.text(f"How it got there: {output / CURVE}")
+    msg.text(f"Learning curve: {output / CURVE}")
     msg.text(f'Use it: nlp.add_pipe("elmo", config={{"weights": "{output / BEST}"}})')
 
 
@@ -77,5 +79,5 @@ def _advise(output: Path) -> str:
 
     path = output / CHECKPOINT
     if not path.exists():
-        return "There is no checkpoint yet to go on from."
-    return f"Go on from the last checkpoint, {path}, with --resume."
+        return "There is no checkpoint yet to resume from."
+    return f"Resume from the last checkpoint, {path}, with --resume."

@@ -1,6 +1,6 @@
-"""A corpus on disk, in any of the forms that people have it in, as a stream of sentences.
+"""Read a corpus, in any supported format, as a stream of sentences.
 
-Nothing is held but the line, or the file of docs, that is being read; of raw text, spaCy keeps the different words.
+Only the line, or the file of docs, that is being read is in memory. For raw text, spaCy keeps the different words as well.
 """
 
 import gzip
@@ -22,15 +22,14 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import get_lang_class
 from spacy.vocab import Vocab
 
-from .sentences import doc_sentences
+from .sentences import Sentence, doc_sentences
 
-Sentence = list[str]
 Splitter = Callable[[str], Iterator[Sentence]]
 
-# spaCy refuses longer texts, since some of its components need memory for them; a sentence is never this long.
+# Well below the longest text that spaCy accepts, and longer than any sentence.
 LONGEST_PIECE = 100_000
-TEXTS_AT_ONCE = 500  # that one process tokenizes before it hands them back
-FORMS = (".txt", ".jsonl", ".spacy")
+TEXTS_PER_TASK = 500  # for a process that tokenizes
+FORMATS = (".txt", ".jsonl", ".spacy")
 
 
 def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator[Sentence]:
@@ -38,13 +37,13 @@ def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator
 
     path (Path): A text file (.txt), a file of JSON lines with a `text` each (.jsonl) or a DocBin (.spacy), gzipped (.gz)
         or not; or a directory of such files, read in the order of their names.
-    lang (str | None): The language, whose spaCy tokenizer splits raw text into sentences and words; None for text that is
-        tokenized already, one sentence per line, its tokens separated by spaces. Docs have tokens, and are taken as they are.
-    n_process (int): How many processes tokenize.
+    lang (str | None): The language whose spaCy tokenizer splits raw text into sentences and words; None for tokenized text,
+        one sentence per line, its tokens separated by spaces. Docs have tokens already, and keep them.
+    n_process (int): The number of processes that tokenize.
     YIELDS (list[str]): The words of a sentence, at least one.
     """
-    make_splitter(lang)  # a language that there is not is better found out before the first file is read
-    for has_docs, shards in groupby(find_shards(path), key=lambda shard: _form(shard) == ".spacy"):
+    make_splitter(lang)  # an unknown language is better found before the first file is read
+    for has_docs, shards in groupby(find_shards(path), key=lambda shard: _format(shard) == ".spacy"):
         if has_docs:
             yield from chain.from_iterable(map(_read_docs, shards))
             continue
@@ -62,11 +61,11 @@ def find_shards(path: Path) -> list[Path]:
     RETURNS (list[Path]): The files, sorted by name.
     """
     if path.is_file():
-        _form(path)
+        _format(path)
         return [path]
     if not path.is_dir():
         raise ValueError(f"There is no corpus at {path}: neither a file nor a directory.")
-    shards = sorted(file for file in path.rglob("*") if file.is_file() and _form_or_none(file))
+    shards = sorted(file for file in path.rglob("*") if file.is_file() and _format_or_none(file))
     if not shards:
         raise ValueError(f"The directory {path} has no file that ends in {_endings()}.")
     return shards
@@ -74,9 +73,9 @@ def find_shards(path: Path) -> list[Path]:
 
 @cache
 def make_splitter(lang: str | None) -> Splitter:
-    """Make what turns a line of text into sentences.
+    """Make a function that splits a line of text into sentences.
 
-    lang (str | None): A language that spaCy knows, or None for text that is tokenized already.
+    lang (str | None): A language that spaCy supports, or None for tokenized text.
     RETURNS (Splitter): The function.
     """
     if lang is None:
@@ -96,7 +95,7 @@ def make_splitter(lang: str | None) -> Splitter:
 
 def _words(doc: Doc) -> Iterator[Sentence]:
     for sentence in doc_sentences(doc):
-        # A file of words and spaces can hold neither a space in a word, which makes two of it, nor lone surrogates.
+        # A file of words and spaces cannot hold a word with a space, which becomes two words, nor lone surrogates.
         text = " ".join(token.text for token in sentence).encode("utf8", "ignore").decode("utf8")
         yield from _split_tokenized(text)
 
@@ -108,7 +107,7 @@ def _split_tokenized(text: str) -> Iterator[Sentence]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a text that is too long for spaCy at spaces, or anywhere where there are none."""
+    """Cut a text that is too long for spaCy: at spaces, or anywhere if there are none."""
     while len(text) > LONGEST_PIECE:
         cut = text.rfind(" ", 1, LONGEST_PIECE)
         cut = LONGEST_PIECE if cut == -1 else cut
@@ -127,17 +126,18 @@ def _split_chunk(texts: list[str], lang: str) -> list[Sentence]:
     return list(_split_texts(texts, lang))
 
 
-def _leave_interrupts_to_the_first() -> None:
+def _ignore_interrupts() -> None:
+    """Leave Ctrl+C to the main process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Iterator[Sentence]:
-    """Tokenize in several processes, in order, with a bounded number of texts under way."""
-    # Forked processes would inherit torch's threads, and locks that nobody opens.
+    """Tokenize in several processes, in order, with a bounded number of texts in memory."""
+    # Forked processes would inherit torch's threads, with locks that are never released.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_process, mp_context=context, initializer=_leave_interrupts_to_the_first) as pool:
+    with ProcessPoolExecutor(n_process, mp_context=context, initializer=_ignore_interrupts) as pool:
         waiting: deque[Future[list[Sentence]]] = deque()
-        while chunk := list(islice(texts, TEXTS_AT_ONCE)):
+        while chunk := list(islice(texts, TEXTS_PER_TASK)):
             waiting.append(pool.submit(_split_chunk, chunk, lang))
             if len(waiting) > 2 * n_process:
                 yield from waiting.popleft().result()
@@ -148,7 +148,7 @@ def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Itera
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
     for number, line in enumerate(_read_lines(path), start=1):
-        if _form(path) == ".txt":
+        if _format(path) == ".txt":
             yield line
         elif line:
             yield from _parse_text(line, f"{path}, line {number}").splitlines()
@@ -168,7 +168,9 @@ def _read_lines(path: Path) -> Iterator[str]:
     with _open(path) as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()  # Windows marks the start of files
+                yield line.decode(
+                    "utf-8-sig" if number == 1 else "utf8"
+                ).strip()  # Windows puts a mark at the start of files
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
@@ -181,8 +183,8 @@ def _read_docs(path: Path) -> Iterator[Sentence]:
         data = file.read()
     try:
         docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
-    except Exception as error:  # msgpack and zlib raise of all kinds
-        raise ValueError(f"{path} is not a file of docs, as spaCy's DocBin writes it: {error}") from error
+    except Exception as error:  # msgpack and zlib raise many kinds
+        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
     for doc in docs:
         yield from _words(doc)
 
@@ -196,17 +198,17 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         raise ValueError(f"{path} cannot be read: {error}.") from error
 
 
-def _form(path: Path) -> str:
-    form = _form_or_none(path)
-    if form is None:
-        raise ValueError(f"{path} is no form of corpus that is known: its name should end in {_endings()}.")
-    return form
+def _format(path: Path) -> str:
+    found = _format_or_none(path)
+    if found is None:
+        raise ValueError(f"{path} has an unsupported corpus format: its name should end in {_endings()}.")
+    return found
 
 
-def _form_or_none(path: Path) -> str | None:
+def _format_or_none(path: Path) -> str | None:
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    return suffix if suffix in FORMS else None
+    return suffix if suffix in FORMATS else None
 
 
 def _endings() -> str:
-    return ", ".join([*FORMS, *(f"{suffix}.gz" for suffix in FORMS)])
+    return ", ".join([*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS)])

@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.tokens import DocBin
 from spacy.training.corpus import walk_corpus
 
-from ..files.atomic import naming
+from ..files.atomic import draft_file, explain_write_errors
 
 SUFFIX = ".spacy"
 
@@ -75,14 +75,10 @@ def write_subset(source: Path, fraction: float, target: Path) -> int:
     """
     docs = read_docs(source)
     keep_docs(docs, choose_docs(len(docs), fraction))
-    draft = target.with_name(f".{target.name}-draft")
-    try:
-        with naming(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            docs.to_disk(draft)
-            draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    with explain_write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with draft_file(target) as draft:
+        docs.to_disk(draft)
     return len(docs)
 
 

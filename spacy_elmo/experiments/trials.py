@@ -21,7 +21,7 @@ from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST, train
 from spacy.util import load_config, load_model
 
 from ..analysis.mixes import learned_mixes
-from ..files.atomic import naming, write_file
+from ..files.atomic import explain_write_errors, write_file
 from .identity import find_difference, make_identity
 from .label_scorer import LabelScorer
 from .labels import read_labels_from, write_labels
@@ -91,7 +91,7 @@ class Trials:
     def lock(self) -> Iterator[None]:
         """Lock the output directory against other processes. The operating system releases the lock when this process ends,
         even if it is killed."""
-        with naming(self.output):
+        with explain_write_errors(self.output):
             self.output.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.output / LOCK)
         try:
@@ -156,7 +156,7 @@ class Trials:
             nlp = init_nlp(config, use_gpu=self.use_gpu)
         self._remove_old_trials()
         _remove_trial(directory)
-        with naming(directory):
+        with explain_write_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
         with (directory / LOG).open("w", encoding="utf8", buffering=1) as log, _explain_failure(trial_id, log):
             start = time.perf_counter()

@@ -1,130 +1,170 @@
-"""Write files and directories so that nobody ever sees half of them."""
+"""Write files and directories to a draft, then rename it: a crash leaves the old version or the new one, never a part.
+
+A draft is beside the file that it replaces, and has a unique name, so that two writers never share one. It is synced to the
+disk before it is renamed, and so is the rename before the writer continues.
+"""
 
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-ASIDE = "-old"
+OLD_SUFFIX = "-old"
 
 
 @contextmanager
 def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """Fill a directory aside and put it in place when it is complete. If anything fails, what was there stays.
+    """Fill a draft of a directory, and put it in place when it is complete. If anything fails, an existing directory stays.
 
     directory (Path): The directory to write.
-    files (set[str]): The names of what will be in it. A directory that exists is replaced if it has nothing else, and
-        otherwise kept: a mistyped path must not cost anyone their files.
-    kept (frozenset[str]): The names of files that are not written, but stay as they are if they are there.
-    YIELDS (Path): Where to write meanwhile.
+    files (set[str]): The names of its future files. An existing directory is replaced only if it has no others: a mistyped
+        path must not cost anyone their files.
+    kept (frozenset[str]): The names of existing files that are copied from the old directory.
+    YIELDS (Path): The draft.
     """
-    directory = directory.resolve()  # a link stays one, and what it points to is written
+    directory = directory.resolve()  # a link stays one, and its target is written
     recover_directory(directory)
     if directory.exists() and not directory.is_dir():
-        raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another place.")
+        raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another path.")
     found = {path.name for path in directory.iterdir()} if directory.exists() else set()
     others = sorted(found - files - kept)
     if others:
-        raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another place.")
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    aside = draft.with_name(f"{draft.name}{ASIDE}")
+        raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another path.")
+    with explain_write_errors(directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    old = draft.with_name(f"{draft.name}{OLD_SUFFIX}")
     try:
-        # mkdtemp makes directories that only their owner can read.
-        draft.chmod(0o777 & ~umask())
-        with naming(directory):
+        with explain_write_errors(directory):
+            draft.chmod(0o777 & ~_umask())  # mkdtemp gives permissions to the owner alone
             yield draft
             for name in found & kept:
                 shutil.copy2(directory / name, draft / name)
-            _sync(draft)
-        if directory.exists():
-            # A rename cannot replace a full directory, so the old one steps aside until the new one is in place.
-            directory.rename(aside)
-        draft.rename(directory)
+            for path in [*draft.rglob("*"), draft]:
+                _sync(path)
+            if directory.exists():
+                # A rename cannot replace a directory with files in it, so the old one gets another name first.
+                directory.rename(old)
+            draft.rename(directory)
+            _sync_entry(directory)
     finally:
-        if aside.exists() and not directory.exists():
-            aside.rename(directory)
-        shutil.rmtree(aside, ignore_errors=True)
+        if old.exists() and not directory.exists():
+            old.rename(directory)
+        shutil.rmtree(old, ignore_errors=True)
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a text file aside and put it in place when it is complete.
+@contextmanager
+def draft_file(path: Path) -> Iterator[Path]:
+    """Fill a draft of a file, and put it in place when it is complete. If anything fails, an existing file stays.
 
-    path (Path): The file.
-    text (str): What will be in it.
+    path (Path): The file to write.
+    YIELDS (Path): The draft, an empty file.
+    """
+    path = path.resolve()  # a link stays one, and its target is written
+    with explain_write_errors(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        os.close(handle)
+    draft = Path(name)
+    try:
+        with explain_write_errors(path):
+            yield draft
+            draft.chmod(0o666 & ~_umask())  # mkstemp gives permissions to the owner alone
+            _sync(draft)
+            draft.replace(path)
+            _sync_entry(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[str]]:
+    """Open the draft of a text file, to be written piece by piece and put in place when it is complete.
+
+    path (Path): The file to write.
+    YIELDS (IO[str]): The open draft.
+    """
+    with draft_file(path) as draft, draft.open("w", encoding="utf8") as file:
+        yield file
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file to a draft, and put it in place when it is complete.
+
+    path (Path): The file to write.
+    text (str): Its contents.
     """
     with open_file(path) as file:
         file.write(text)
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[IO[str]]:
-    """Open a text file to be written piece by piece: aside, and put in place when it is complete.
+def explain_write_errors(path: Path) -> Iterator[None]:
+    """Put a path into the errors of writing it: that of a full disk has none.
 
-    path (Path): The file.
-    YIELDS (IO[str]): What to write to.
-    """
-    draft = path.with_name(f".{path.name}-draft")
-    try:
-        with naming(path):
-            with draft.open("w", encoding="utf8") as file:
-                yield file
-            draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Say in an error what could not be written: a full disk does not.
-
-    path (Path): What is written.
+    path (Path): The file or directory that is being written.
     """
     try:
         yield
     except OSError as error:
-        raise OSError(f"{path} could not be written: {error}. Is the disk full, or are you not allowed to?") from error
+        raise OSError(
+            f"{path} could not be written: {error}. Is the disk full, or is writing not permitted?"
+        ) from error
 
 
 def recover_directory(directory: Path) -> None:
-    """Put back a directory that had stepped aside when its replacement was killed, in the instant before the new one took
-    its place.
+    """Restore a directory whose writer was killed after it had renamed the old one, and before the new one was in place.
 
     directory (Path): The directory.
     """
-    found = _leftovers(directory, ASIDE)
+    found = _leftovers(directory, OLD_SUFFIX)
     if found and not directory.exists():
         max(found, key=lambda path: path.stat().st_mtime_ns).rename(directory)
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove what writers of a directory left beside it when they were killed. Nobody may be writing it meanwhile.
+def remove_leftovers(path: Path) -> None:
+    """Remove the drafts that killed writers left beside a file or directory. Nobody may be writing it meanwhile.
 
-    directory (Path): The directory.
+    path (Path): The file or directory.
     """
-    recover_directory(directory)
-    for path in _leftovers(directory, f"({ASIDE})?"):
-        shutil.rmtree(path, ignore_errors=True)
+    recover_directory(path)
+    for leftover in _leftovers(path, f"({OLD_SUFFIX})?"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
 
 
-def _leftovers(directory: Path, ending: str) -> list[Path]:
-    of_this = re.compile(rf"\.{re.escape(directory.name)}-[a-z0-9_]{{8}}{ending}")  # as mkdtemp makes names
-    return [path for path in directory.parent.glob(".*") if of_this.fullmatch(path.name)]
+def _leftovers(path: Path, ending: str) -> list[Path]:
+    names = re.compile(rf"\.{re.escape(path.name)}-[a-z0-9_]{{8}}{ending}")  # as tempfile makes them
+    return [other for other in path.parent.glob(".*") if names.fullmatch(other.name)]
 
 
-def umask() -> int:
-    """RETURNS (int): What new files do not allow, as the user has set it."""
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
-def _sync(directory: Path) -> None:
-    for path in directory.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+def _sync(path: Path) -> None:
+    """Wait until a file, or the list of files of a directory, is on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no directories
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_entry(path: Path) -> None:
+    """Wait until a rename is on the disk. It has happened all the same where the system refuses to wait."""
+    with suppress(OSError):
+        _sync(path.parent)
+
+
+naming = explain_write_errors

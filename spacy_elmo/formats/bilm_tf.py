@@ -12,8 +12,8 @@ from torch import Tensor
 from ..bilm.characters import N_CHARACTERS
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
-from ..bilm.weights import check_finite, check_fit
 from ..files.atomic import write_directory
+from ..files.tensors import check_finite, check_fit
 
 if TYPE_CHECKING:
     import h5py

@@ -1,7 +1,7 @@
-"""All that a run needs to go on exactly where it was, in one file that is replaced whole."""
+"""Checkpoints: all that a stopped run needs to continue exactly where it was, in one file."""
 
 import json
-import os
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,44 +11,86 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ..files.atomic import umask
+from ..bilm.config import BiLMConfig
+from ..files.atomic import draft_file
+from ..files.versions import NewerFormatError, add_version, take_version
+
+FORMAT_VERSION = 1
+METADATA, METADATA_OF_VERSION_0 = "run", "facts"  # the keys of the file's header that hold the JSON of a checkpoint
 
 Tensors = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """A run at the end of one step. What is random in a step follows from the seed and the step's number.
+@dataclass(frozen=True, kw_only=True)
+class RunIdentity:
+    """The inputs of a run. It is resumed only with the same ones.
 
-    tensors (dict[str, Tensor]): The weights ("model.*"), the optimizer's averages ("optimizer.*"), and of each row its place in the
-        corpus ("positions") and its state ("hidden", "cell").
-    facts (dict[str, Any]): What is not a tensor, as JSON has it. What the run must still have when it goes on: "config",
-        "overrides", and the checksums of "training text", "dev text" and "vocabulary". What it is: "bilm" (the sizes) and
-        "softmax_is_new". How far it is: "progress", "n_done", and what "optimizer" and "schedule" count.
+    config (dict[str, Any]): The config, with its variables filled in.
+    overrides (dict[str, Any]): The values that replaced those of the config file. A resumed run uses them again.
+    train_sha256, dev_sha256 (str): Checksums of the tokenized corpora.
+    vocabulary_sha256 (str): The checksum of the words that are predicted.
+    """
+
+    config: dict[str, Any]
+    overrides: dict[str, Any]
+    train_sha256: str
+    dev_sha256: str
+    vocabulary_sha256: str
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """How far a run is.
+
+    n_words (int): Words that were read.
+    seconds (float): Time that it took, pauses left out.
+    best_perplexity (float): The lowest mean perplexity so far.
+    initial_perplexity (float | None): The mean perplexity before the weights were trained, if they were not random.
+    """
+
+    n_words: int = 0
+    seconds: float = 0.0
+    best_perplexity: float = math.inf
+    initial_perplexity: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A run after one of its steps. Random choices are not in it: they follow from the seed and the number of the step.
+
+    A new field needs a default, so that existing checkpoints still load.
+
+    tensors (dict[str, Tensor]): The weights ("model.*"), the optimizer's averages ("optimizer.*"), and for each row its
+        position in the corpus ("positions") and its LSTM state ("hidden", "cell").
+    identity (RunIdentity): The inputs of the run.
+    bilm (BiLMConfig): The sizes of the biLM.
+    softmax_is_new (bool): Whether the softmax was random at the start while the biLM was not.
+    progress (Progress): How far the run is.
+    n_steps_done (int): Steps that are done.
+    optimizer, schedule (dict[str, Any]): Their states, without tensors.
     """
 
     tensors: Tensors
-    facts: dict[str, Any]
+    identity: RunIdentity
+    bilm: BiLMConfig
+    softmax_is_new: bool
+    progress: Progress
+    n_steps_done: int
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any]
 
     def to_disk(self, path: Path) -> None:
-        """Write the checkpoint aside, then put it in place: a kill or a full disk leaves the one before.
+        """Write the checkpoint to a draft, then put it in place: a kill or a full disk leaves the checkpoint before it.
 
         path (Path): The file.
         """
-        draft = path.with_name(f".{path.name}-draft")
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         try:
-            save_file(tensors, draft, metadata={"facts": json.dumps(self.facts)})
-            draft.chmod(0o666 & ~umask())  # safetensors makes files that only their owner can read
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except (OSError, SafetensorError) as error:
-            draft.unlink(missing_ok=True)
-            raise OSError(
-                f"The checkpoint {path} could not be written: {error}. "
-                + ("The one before it is as it was." if path.exists() else "There is none yet.")
-            ) from error
+            with draft_file(path) as draft:
+                _save_tensors(tensors, draft, {METADATA: json.dumps(self._metadata_to_dict())})
+        except OSError as error:
+            earlier = "The checkpoint before it is unchanged." if path.exists() else "There is no earlier checkpoint."
+            raise OSError(f"{error} {earlier}") from error
 
     @classmethod
     def from_disk(cls, path: Path) -> "Checkpoint":
@@ -59,15 +101,59 @@ class Checkpoint:
         """
         try:
             with safe_open(path, framework="pt") as file:
-                facts = json.loads((file.metadata() or {})["facts"])
-                return cls({name: file.get_tensor(name) for name in file.keys()}, facts)  # noqa: SIM118
+                metadata = _read_metadata(file.metadata() or {}, path)
+                metadata["identity"] = RunIdentity(**metadata["identity"])
+                metadata["progress"] = Progress(**metadata["progress"])
+                metadata["bilm"] = BiLMConfig.from_dict(metadata["bilm"])
+                return cls(tensors={name: file.get_tensor(name) for name in file.keys()}, **metadata)  # noqa: SIM118
+        except NewerFormatError:
+            raise
         except FileNotFoundError:
             raise ValueError(
-                f"There is no checkpoint {path} to go on from. Start without --resume, and with --overwrite if a run was stopped "
+                f"There is no checkpoint {path} to resume from. Start without --resume. Add --overwrite if a run was stopped "
                 f"there before its first checkpoint."
             ) from None
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a checkpoint of a run, or a damaged one: {error}") from None
+
+    def _metadata_to_dict(self) -> dict[str, Any]:
+        fields = {name: value for name, value in vars(self).items() if name != "tensors"}
+        # Not asdict, which copies a config into something else than a config.
+        nested = {"identity": vars(self.identity), "progress": vars(self.progress), "bilm": self.bilm.to_dict()}
+        return add_version({**fields, **nested}, current=FORMAT_VERSION)
+
+
+def _save_tensors(tensors: Tensors, path: Path, metadata: dict[str, str]) -> None:
+    try:
+        save_file(tensors, path, metadata=metadata)
+    except SafetensorError as error:  # a full disk, among others
+        raise OSError(str(error)) from error
+
+
+def _read_metadata(header: dict[str, str], path: Path) -> dict[str, Any]:
+    if METADATA_OF_VERSION_0 in header:
+        return _upgrade_from_version_0(json.loads(header[METADATA_OF_VERSION_0]))
+    _, metadata = take_version(json.loads(header[METADATA]), current=FORMAT_VERSION, where=path)
+    return metadata
+
+
+def _upgrade_from_version_0(facts: dict[str, Any]) -> dict[str, Any]:
+    """Give the metadata of a checkpoint of spacy-elmo 0.1.0 the names that they have now."""
+    identity = {
+        "config": facts["config"],
+        "overrides": facts["overrides"],
+        "train_sha256": facts["training text"],
+        "dev_sha256": facts["dev text"],
+        "vocabulary_sha256": facts["vocabulary"],
+    }
+    progress = {
+        "n_words": facts["progress"]["n_words"],
+        "seconds": facts["progress"]["seconds"],
+        "best_perplexity": facts["progress"]["best"],
+        "initial_perplexity": facts["progress"]["before"],
+    }
+    unchanged = {name: facts[name] for name in ("bilm", "softmax_is_new", "optimizer", "schedule")}
+    return {**unchanged, "identity": identity, "progress": progress, "n_steps_done": facts["n_done"]}
 
 
 def add_prefix(prefix: str, tensors: Tensors) -> Tensors:
@@ -76,15 +162,15 @@ def add_prefix(prefix: str, tensors: Tensors) -> Tensors:
 
 
 def strip_prefix(prefix: str, tensors: Tensors) -> Tensors:
-    """RETURNS (Tensors): Those tensors that have a prefix to their names, without it."""
+    """RETURNS (Tensors): The tensors whose names have a prefix, without it."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
 
 
 def optimizer_to_tensors(optimizer: Optimizer) -> tuple[Tensors, dict[str, Any]]:
-    """Take the state of an optimizer apart.
+    """Split the state of an optimizer into its tensors and the rest.
 
     optimizer (Optimizer): The optimizer.
-    RETURNS (tuple): Its tensors, by parameter and name, and the rest.
+    RETURNS (tuple): The tensors, by parameter and name, and the rest.
     """
     state = optimizer.state_dict()
     tensors: Tensors = {}
@@ -99,11 +185,11 @@ def optimizer_to_tensors(optimizer: Optimizer) -> tuple[Tensors, dict[str, Any]]
 
 
 def optimizer_from_tensors(optimizer: Optimizer, tensors: Tensors, rest: dict[str, Any]) -> None:
-    """Put the state of an optimizer together again.
+    """Load the state that `optimizer_to_tensors` split.
 
-    optimizer (Optimizer): The optimizer, of the same kind and for the same parameters.
-    tensors (Tensors): What `optimizer_to_tensors` returned.
-    rest (dict): Likewise.
+    optimizer (Optimizer): An optimizer of the same class, for the same parameters.
+    tensors (Tensors): The tensors.
+    rest (dict): The rest.
     """
     state: dict[int, dict[str, Any]] = {}
     for key, value in [*tensors.items(), *rest["state"].items()]:

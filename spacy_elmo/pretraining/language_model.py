@@ -1,4 +1,4 @@
-"""A biLM that learns to predict words: its LSTMs, both directions, under one softmax."""
+"""A biLM with a softmax that predicts the next word, in both directions."""
 
 import torch
 from torch import Tensor, nn
@@ -27,12 +27,12 @@ class LanguageModel(nn.Module):
     ) -> tuple[Tensor, State]:
         """Predict the next word at each token of a batch, in both directions.
 
-        batch (Batch): What is read.
-        state (State): What each row starts from.
-        candidates (Candidates): The words to tell the right one from.
-        carry_state (bool): Whether a sentence goes on from the state that the one before it ended in, and not from the
-            biLM's initial state.
-        dropout (Dropout | None): What is done to the input of each LSTM layer and of the softmax.
+        batch (Batch): The batch.
+        state (State): The state that each row starts from.
+        candidates (Candidates): The words that the softmax compares.
+        carry_state (bool): Whether a sentence starts from the state at the end of the one before, and not from the biLM's
+            initial state.
+        dropout (Dropout | None): Dropout on the input of each LSTM layer and of the softmax.
         RETURNS (tuple): The sum of the cross-entropies over both directions, and the state after the batch.
         """
         bilm = self.bilm
@@ -40,13 +40,16 @@ class LanguageModel(nn.Module):
         types_AN = torch.as_tensor(batch.types_AN).to(bilm.device)
         targets = torch.as_tensor(batch.targets_AN).to(bilm.device).flatten()
         keep = None if carry_state else self._keep(batch)
-        # A biLM that does not learn runs as it does in use, in full precision, and nothing is kept for a gradient.
-        learns = torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad
+        # A biLM that is not trained runs in full precision, as it does in use, and keeps nothing for gradients.
+        is_trained = torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad
         device = bilm.device.type
-        is_cast = torch.is_autocast_enabled(device) and learns
-        with torch.set_grad_enabled(learns), torch.autocast(device, torch.get_autocast_dtype(device), enabled=is_cast):
-            # For every new shape, products in bfloat16 prepare themselves anew, and remember what they prepared: filled up with
-            # short words, batches have few shapes.
+        is_cast = torch.is_autocast_enabled(device) and is_trained
+        with (
+            torch.set_grad_enabled(is_trained),
+            torch.autocast(device, torch.get_autocast_dtype(device), enabled=is_cast),
+        ):
+            # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have
+            # few shapes.
             types_UP = bilm.encode_words([*batch.types, *[Mark.BEGIN_SENTENCE] * (-len(batch.types) % WORDS_AT_ONCE)])
             sizes = [n_rows] * n_steps
             outputs, state = bilm.lstm(

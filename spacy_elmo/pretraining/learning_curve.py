@@ -1,4 +1,4 @@
-"""A picture of how a run went."""
+"""The learning curve of a run."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from .metrics import Metrics
 def draw_learning_curve(metrics: Sequence[Metrics]) -> str:
     """Draw the training loss, and the dev perplexity in both directions.
 
-    metrics (Sequence[Metrics]): What the run wrote down.
+    metrics (Sequence[Metrics]): The metrics of the run.
     RETURNS (str): An SVG document.
     """
     loss = Line("sampled or full, both directions", [(line["words"], line["loss"]) for line in metrics])

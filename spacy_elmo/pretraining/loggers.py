@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: spaCy's kind of logger, so that its other loggers serve as well."""
+"""Loggers of a run. They have spaCy's interface, so that the loggers of other packages can be used as well."""
 
 import sys
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from spacy.util import registry
 from tqdm import tqdm
 from wasabi.tables import row
 
-from .settings import Settings
+from .settings import PretrainingSettings
 
 LogStep = Callable[[dict[str, Any] | None], None]
 Logger = Callable[[Language, IO[str], IO[str]], tuple[LogStep, Callable[[], None]]]
@@ -21,21 +21,42 @@ COLUMNS = {"Step": 8, "Epoch": 6, "Loss": 7, "Forward": 9, "Backward": 9, "Rate"
 
 
 def start_logger(
-    settings: Settings, config: Config, *, n_steps: int, n_done: int
+    settings: PretrainingSettings, config: Config, *, n_steps: int, n_steps_done: int
 ) -> tuple[LogStep, Callable[[], None]]:
     """Start the logger that a config names.
 
-    settings (Settings): The run's settings.
+    settings (PretrainingSettings): The run's settings.
     config (Config): Its config.
-    n_steps, n_done (int): How many steps there are, and how many are done.
-    RETURNS (tuple): What to call after each step, with what is known about it or None, and what to call at the end.
+    n_steps, n_steps_done (int): The number of all steps, and of those that are done.
+    RETURNS (tuple): A function to call after each step, with the results of an evaluation or None; and one for the end.
     """
-    # Loggers find all about a run in the config of a pipeline.
+    # spaCy's loggers read the settings of a run from the config of a pipeline.
     nlp = spacy.blank(settings.corpus.lang or "xx")
-    training = {"max_steps": n_steps, "eval_frequency": settings.training.eval_frequency, "first_step": n_done}
+    training = {"max_steps": n_steps, "eval_frequency": settings.training.eval_frequency, "first_step": n_steps_done}
     nlp.config = Config({**nlp.config, **config, "training": {**nlp.config["training"], **training}})
     logger: Logger = settings.make_logger
     return logger(nlp, sys.stdout, sys.stderr)
+
+
+def to_log_info(metrics: dict[str, Any], n_steps: int) -> dict[str, Any]:
+    """Convert the metrics of an evaluation to the dictionary that spaCy's loggers expect.
+
+    metrics (dict[str, Any]): The metrics.
+    n_steps (int): The number of all steps.
+    RETURNS (dict[str, Any]): spaCy's keys, and all metrics under "bilm".
+    """
+    left = (n_steps - metrics["step"]) * metrics["seconds"] / metrics["step"]
+    return {
+        "epoch": int(metrics["epoch"]),
+        "step": metrics["step"],
+        "score": metrics["perplexity"],
+        "other_scores": {name: value for name, value in metrics.items() if name.startswith("perplexity")},
+        "losses": {"bilm": metrics["loss"]},
+        "checkpoints": [],
+        "seconds": int(metrics["seconds"]),
+        "words": metrics["words"],
+        "bilm": {**metrics, "seconds_left": left},
+    }
 
 
 @registry.loggers("spacy_elmo.ConsoleLogger.v1")

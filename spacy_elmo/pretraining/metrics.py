@@ -1,21 +1,23 @@
-"""What a run writes down about itself: a line of JSON now and then."""
+"""The metrics of a run: a line of JSON every few steps."""
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files.atomic import naming, write_file
+from ..files.atomic import explain_write_errors, write_file
+from .checkpoint import Progress
+from .loop import Step
 from .processes import Processes
-from .train import Step
 
 Metrics = dict[str, Any]
 
 
 @dataclass
 class Totals:
-    """Steps since the last line of metrics, summed up.
+    """Sums over the steps since the last line of metrics.
 
     loss (float): Cross-entropies of both directions.
     n_predicted, n_words (int): Predictions and words.
@@ -37,14 +39,14 @@ class Totals:
         self.n_words += step.n_words
         self.seconds += step.seconds
 
-    def over(self, processes: Processes) -> "Totals":
+    def sum_over(self, processes: Processes) -> "Totals":
         """RETURNS (Totals): The sums over all processes, which take the same time. All must take part."""
         loss, n_predicted, n_words = processes.sum([self.loss, self.n_predicted, self.n_words])
         return Totals(loss, int(n_predicted), int(n_words), self.seconds)
 
 
 class MetricsFile:
-    """A file of JSON lines, each with the number of the step it was written after.
+    """A file of JSON lines, each with the number of the step that it was written after.
 
     path (Path): The file.
     """
@@ -57,7 +59,7 @@ class MetricsFile:
 
         metrics (Metrics): The numbers.
         """
-        with naming(self.path), self.path.open("a", encoding="utf8") as file:
+        with explain_write_errors(self.path), self.path.open("a", encoding="utf8") as file:
             file.write(json.dumps(metrics) + "\n")
 
     def __iter__(self) -> Iterator[Metrics]:
@@ -76,3 +78,53 @@ class MetricsFile:
         """
         kept = [metrics for metrics in self if metrics["step"] <= step]
         write_file(self.path, "".join(json.dumps(metrics) + "\n" for metrics in kept))
+
+
+class MetricsRecorder:
+    """Sums up steps, and writes their metrics. It keeps the words and the time of a run's progress up to date.
+
+    file (MetricsFile): The file, which the first process writes.
+    progress (Progress): The progress of the run.
+    processes (Processes): The processes of the run.
+    steps_per_epoch (float): The number of steps that read the corpus once.
+    """
+
+    def __init__(self, file: MetricsFile, progress: Progress, processes: Processes, *, steps_per_epoch: float) -> None:
+        self._file = file
+        self._progress = progress
+        self._processes = processes
+        self._steps_per_epoch = steps_per_epoch
+        self._totals = Totals()
+        self._start = time.perf_counter() - progress.seconds
+
+    def add(self, step: Step) -> None:
+        """Add a step to the next line.
+
+        step (Step): The step.
+        """
+        self._totals.add(step)
+
+    def write(self, step: Step, scores: Metrics) -> Metrics:
+        """Write a line about all steps since the last one. Every process must take part.
+
+        step (Step): The last step.
+        scores (Metrics): The results of an evaluation after it, or nothing.
+        RETURNS (Metrics): The line.
+        """
+        totals, self._totals = self._totals.sum_over(self._processes), Totals()
+        self._progress.n_words += totals.n_words
+        self._progress.seconds = time.perf_counter() - self._start
+        metrics = {
+            "step": step.number,
+            "epoch": step.number / self._steps_per_epoch,
+            "words": self._progress.n_words,
+            "words_per_second": totals.n_words / totals.seconds,
+            "loss": totals.loss / max(1, totals.n_predicted),
+            "learn_rate": step.learn_rate,
+            "grad_norm": step.grad_norm,
+            **scores,
+            "seconds": self._progress.seconds,
+        }
+        if self._processes.is_first:
+            self._file.append(metrics)
+        return metrics

@@ -1,4 +1,4 @@
-"""A language model on disk: a weights directory, with the softmax and its words beside the weights."""
+"""Read and write language models: weights directories that have the softmax and its words as well."""
 
 from pathlib import Path
 
@@ -7,8 +7,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as format_tensors
 
-from ..bilm.weights import CONFIG, TENSORS, check_finite, check_fit, load_weights, write_weights
+from ..bilm.weights import CONFIG, TENSORS, load_weights, write_weights
 from ..files.atomic import write_directory
+from ..files.tensors import check_finite, check_fit
 from .language_model import LanguageModel
 from .softmax import Softmax
 from .vocabulary import Vocabulary
@@ -25,14 +26,14 @@ def save_language_model(
     dtype: torch.dtype = torch.float32,
     kept: frozenset[str] = frozenset(),
 ) -> None:
-    """Write a language model, all of it or nothing. The directory is a weights directory, too.
+    """Write a language model, all of it or nothing. The directory is a weights directory, and can be used as one.
 
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     directory (Path): The directory.
-    lang (str | None): The language whose tokenizer made the text that it learned from, if one did.
-    dtype (torch.dtype): The precision on disk. It is float32 again when it is read.
-    kept (frozenset[str]): The names of other files that stay in a directory that is replaced.
+    lang (str | None): The language whose tokenizer was used for its training text, if any was.
+    dtype (torch.dtype): The precision on disk. Reading converts it back to float32.
+    kept (frozenset[str]): The names of other files that stay when an existing directory is replaced.
     """
     with write_directory(directory, files={CONFIG, TENSORS, SOFTMAX, VOCABULARY}, kept=kept) as draft:
         write_weights(model.bilm, draft, dtype=dtype)
@@ -44,18 +45,18 @@ def save_language_model(
 
 
 def has_softmax(directory: Path) -> bool:
-    """RETURNS (bool): Whether a weights directory has a softmax with its words, too."""
+    """RETURNS (bool): Whether a weights directory has a softmax with its words."""
     return (directory / SOFTMAX).is_file() and (directory / VOCABULARY).is_file()
 
 
 def language_of(directory: Path) -> str | None:
-    """RETURNS (str | None): The language whose tokenizer made the text that a language model learned from, if one did."""
+    """RETURNS (str | None): The language whose tokenizer was used for the training text of a model, if any was."""
     try:
         with safe_open(directory / SOFTMAX, framework="pt") as file:
             lang: str | None = (file.metadata() or {}).get("lang")
             return lang
     except (OSError, SafetensorError):
-        return None  # what is wrong is said when the model is loaded
+        return None  # loading the model reports the error
 
 
 def vocabulary_of(directory: Path) -> Vocabulary:
@@ -72,7 +73,7 @@ def load_language_model(directory: Path) -> tuple[LanguageModel, Vocabulary]:
     bilm = load_weights(directory)
     if not has_softmax(directory):
         raise ValueError(
-            f"The weights in {directory} have no softmax ({SOFTMAX} and {VOCABULARY}), so they predict no words. "
+            f"The weights in {directory} have no softmax ({SOFTMAX} and {VOCABULARY}), so they cannot predict words. "
             f"Train one for them with: python -m spacy elmo pretrain configs/finetune.cfg OUT --paths.weights {directory}"
         )
     vocabulary = vocabulary_of(directory)

@@ -1,4 +1,4 @@
-"""What a config can name to change the weights by: any of torch's optimizers, under a schedule."""
+"""Optimizers and learning rate schedules that a config can name."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -16,46 +16,46 @@ ScheduleMaker = Callable[["Optimizer", int], "LRScheduler"]
 
 
 def check_makers(make_optimizer: OptimizerMaker, make_schedule: ScheduleMaker) -> None:
-    """Try what a config names, so that a mistake is found out before anything is done.
+    """Try the optimizer and the schedule of a config, so that mistakes are found before anything else is done.
 
-    make_optimizer, make_schedule (Callable): What will make the optimizer and the schedule.
+    make_optimizer, make_schedule (Callable): They make the optimizer and the schedule.
     """
     from torch import zeros
     from torch.nn import Parameter
     from torch.optim import Optimizer
     from torch.optim.lr_scheduler import LRScheduler
 
-    optimizer = _try("optimizer", Optimizer, make_optimizer, [Parameter(zeros(2, 2))])
-    _try("schedule", LRScheduler, make_schedule, optimizer, 10)
+    optimizer = _try_maker("optimizer", Optimizer, make_optimizer, [Parameter(zeros(2, 2))])
+    _try_maker("schedule", LRScheduler, make_schedule, optimizer, 10)
 
 
-def _try(name: str, expected: type[Any], make: Callable[..., Any], *arguments: Any) -> Any:
-    problem = "it makes something else"
+def _try_maker(name: str, expected: type[Any], make: Callable[..., Any], *arguments: Any) -> Any:
+    problem = "it returns something else"
     try:
         if isinstance(made := make(*arguments), expected):
             return made
     except TypeError as error:
         problem = str(error)
     raise ValueError(
-        f"[bilm_training.{name}] names something that makes no {name} of torch: {problem}. Those of spaCy and Thinc, such as Adam.v1, "
-        f"train other models; configs/pretrain.cfg has one that fits."
+        f"[bilm_training.{name}] makes no {name} of torch: {problem}. Those of spaCy and Thinc, such as Adam.v1, cannot "
+        f"be used here; configs/pretrain.cfg has one that can."
     )
 
 
 @registry.optimizers("spacy_elmo.TorchOptimizer.v1")
 def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[str, Any]) -> OptimizerMaker:
-    """Take an optimizer from torch.optim.
+    """Configure an optimizer of torch.optim.
 
     name (str): Its class: "AdamW", "Adagrad", "SGD" and so on.
-    learn_rate (float): The learning rate that the schedule starts from.
+    learn_rate (float): The learning rate, which the schedule scales.
     options (dict): Its other arguments.
-    RETURNS (Callable): Makes the optimizer of parameters.
+    RETURNS (Callable): Makes the optimizer for parameters.
     """
 
     def make(parameters: Iterable["Parameter"]) -> "Optimizer":
         from torch import optim
 
-        # LBFGS wants to compute the loss several times per step, SparseAdam has no use for dense gradients.
+        # LBFGS computes the loss several times per step, SparseAdam needs sparse gradients.
         found = {
             name: getattr(optim, name) for name in optim.__all__ if name not in ("LBFGS", "Optimizer", "SparseAdam")
         }
@@ -63,11 +63,11 @@ def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[
             name for name, cls in found.items() if isinstance(cls, type) and issubclass(cls, optim.Optimizer)
         )
         if name not in known:
-            raise ValueError(f"There is no optimizer {name!r} of torch that serves here. There are {', '.join(known)}.")
+            raise ValueError(f"{name!r} is not a supported optimizer of torch. Supported are {', '.join(known)}.")
         try:
             optimizer: Optimizer = found[name](parameters, lr=learn_rate, **options)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"The optimizer {name} does not take these options ({options}): {error}") from None
+            raise ValueError(f"The optimizer {name} does not accept these options ({options}): {error}") from None
         return optimizer
 
     return make
@@ -75,10 +75,10 @@ def configure_torch_optimizer_v1(*, name: str, learn_rate: float, options: dict[
 
 @registry.schedules("spacy_elmo.WarmupCosine.v1")
 def configure_warmup_cosine_v1(*, warmup_steps: int, final_share: float) -> ScheduleMaker:
-    """Raise the learning rate in a line, then lower it along half a cosine until the last step.
+    """Configure a linear warmup of the learning rate, followed by half a cosine down to the last step.
 
-    warmup_steps (int): How many steps it rises for; at most a tenth of all.
-    final_share (float): What is left of the learning rate at the end.
+    warmup_steps (int): Steps of the warmup; at most a tenth of all.
+    final_share (float): The fraction of the learning rate that is left at the end.
     RETURNS (Callable): Makes the schedule of an optimizer, for a number of steps.
     """
 
@@ -87,20 +87,20 @@ def configure_warmup_cosine_v1(*, warmup_steps: int, final_share: float) -> Sche
 
         n_warmup = min(warmup_steps, n_steps // 10)
 
-        def share(step: int) -> float:
+        def factor(step: int) -> float:
             if step < n_warmup:
                 return (step + 1) / (n_warmup + 1)
             progress = (step - n_warmup) / max(1, n_steps - n_warmup)
             return final_share + (1 - final_share) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
 
-        return LambdaLR(optimizer, share)
+        return LambdaLR(optimizer, factor)
 
     return make
 
 
 @registry.schedules("spacy_elmo.Constant.v1")
 def configure_constant_v1() -> ScheduleMaker:
-    """RETURNS (Callable): Makes a schedule that leaves the learning rate as it is."""
+    """RETURNS (Callable): Makes a schedule with a constant learning rate."""
 
     def make(optimizer: "Optimizer", n_steps: int) -> "LRScheduler":
         from torch.optim.lr_scheduler import ConstantLR

@@ -1,4 +1,4 @@
-"""How well a language model predicts a text: with all words as candidates, each sentence on its own."""
+"""The perplexity of a text under a language model: with the full softmax, each sentence on its own."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,18 +12,18 @@ from ..bilm.embed import run_batch
 from .language_model import LanguageModel
 from .vocabulary import Vocabulary
 
-SENTENCES_AT_ONCE = 2000  # that are sorted by length together
+CHUNK_SENTENCES = 2000  # sorted by length together
 MAX_BATCH_ITEMS = 4096
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """What perplexities are made of; sums, so that those of parts of a text add up.
+    """The negative log-likelihood of a text. Those of its parts can be added.
 
     forward, backward (float): The sum of each direction's cross-entropies, in nats.
-    unigram (float): That of a model which knows nothing but the training text's frequencies.
-    n_predicted (int): How many predictions each direction made: a sentence's words, and its end or start.
-    n_unknown (int): How many of them were words that are not in the vocabulary. They count as one class.
+    unigram (float): The same for a unigram model: the word frequencies of the training text.
+    n_predicted (int): Predictions of each direction: the words of all sentences, and their ends or starts.
+    n_unknown (int): Predictions of words that are not in the vocabulary. They count as one class.
     """
 
     forward: float = 0.0
@@ -37,7 +37,7 @@ class Likelihood:
 
     @classmethod
     def from_sums(cls, sums: list[float]) -> "Likelihood":
-        """RETURNS (Likelihood): What these sums, in the order above, are of."""
+        """RETURNS (Likelihood): The likelihood with these values, in the order above."""
         forward, backward, unigram, n_predicted, n_unknown = sums
         return cls(forward, backward, unigram, round(n_predicted), round(n_unknown))
 
@@ -52,22 +52,22 @@ class Likelihood:
         return {"forward": forward, "backward": backward, "mean": (forward + backward) / 2, "unigram": unigram}
 
     def to_dict(self) -> dict[str, float]:
-        """RETURNS (dict): The perplexities, and what they are of, as JSON has them."""
+        """RETURNS (dict): The perplexities and the numbers of predictions, as JSON has them."""
         counts = {"n_predicted": self.n_predicted, "n_unknown": self.n_unknown}
         return {**{f"perplexity_{name}": value for name, value in self.perplexities.items()}, **counts}
 
 
 def measure_likelihood(model: LanguageModel, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]) -> Likelihood:
-    """Let a model predict sentences, each from the model's own initial state.
+    """Measure the likelihood of sentences, each from the model's initial state.
 
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     sentences (Iterable[Sequence[str]]): The sentences' words.
-    RETURNS (Likelihood): What it made of them.
+    RETURNS (Likelihood): Their likelihood.
     """
     total = Likelihood()
     rest = iter(sentences)
-    while chunk := list(islice(rest, SENTENCES_AT_ONCE)):
+    while chunk := list(islice(rest, CHUNK_SENTENCES)):
         for batch in _batches(sorted(chunk, key=len)):
             total += _measure_batch(model, vocabulary, batch)
     return total
@@ -109,6 +109,6 @@ def _sum_of_losses(model: LanguageModel, x_NP: torch.Tensor, targets: list[int])
 
 
 def _unigram_loss(ids: list[int], vocabulary: Vocabulary) -> float:
-    """The cross-entropy of a model that knows the frequencies, each one higher so that none is zero."""
+    """Compute the cross-entropy of the unigram model. Each count is one higher, so that none is zero."""
     total = vocabulary.n_predicted + len(vocabulary)
     return sum(n * (log(total) - log(vocabulary.counts[i] + 1)) for i, n in Counter(ids).items())

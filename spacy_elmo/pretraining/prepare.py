@@ -1,4 +1,4 @@
-"""Any corpus to one file of tokenized sentences, made once and kept."""
+"""Tokenize a corpus once, and keep the result: a file of sentences, and metadata that tell what it was made from."""
 
 import hashlib
 import json
@@ -9,21 +9,22 @@ from typing import Any
 
 from spacy.about import __version__ as spacy_version
 
-from ..corpora.read import Sentence, find_shards, read_corpus
+from ..corpora.read import find_shards, read_corpus
+from ..corpora.sentences import Sentence
 from ..files.atomic import write_directory
 
-SENTENCES, DESCRIPTION = "sentences.txt", "corpus.json"
+SENTENCES, METADATA = "sentences.txt", "corpus.json"
 
 ShowProgress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 
 
 @dataclass(frozen=True)
 class TokenizedCorpus:
-    """Sentences on disk, one a line, their words separated by single spaces.
+    """Sentences on disk, one per line, their words separated by single spaces.
 
     path (Path): The file.
-    n_sentences, n_tokens (int): How much there is.
-    sha256 (str): Of the file: two corpora with the same are the same.
+    n_sentences, n_tokens (int): Its size.
+    sha256 (str): Its checksum: corpora with the same one are the same.
     """
 
     path: Path
@@ -38,7 +39,7 @@ class TokenizedCorpus:
 
 
 def find_origin(source: Path, lang: str | None) -> dict[str, Any]:
-    """RETURNS (dict): What a tokenized corpus is made from, and how; of another origin, it would be another one."""
+    """RETURNS (dict): The files that a tokenized corpus is made from, and how. If any of it changes, so may the corpus."""
     return {
         "files": [
             [str(shard.resolve()), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)
@@ -53,27 +54,27 @@ def prepare_corpus(
 ) -> TokenizedCorpus:
     """Tokenize a corpus, or find that this has been done.
 
-    source (Path): The corpus, in any form that `read_corpus` reads.
-    directory (Path): Where the result is kept. It is made anew if the source's files or the language have changed.
-    lang (str | None): The language of raw text; None for text that is tokenized already.
-    n_process (int): How many processes tokenize.
-    show_progress (ShowProgress | None): Shows how far it is: called with the sentences and a title.
+    source (Path): The corpus, in any format that `read_corpus` reads.
+    directory (Path): The directory for the result. It is made again if the source's files or the language have changed.
+    lang (str | None): The language of raw text; None for tokenized text.
+    n_process (int): The number of processes that tokenize.
+    show_progress (ShowProgress | None): Shows the progress: called with the sentences and a title.
     RETURNS (TokenizedCorpus): The tokenized corpus.
     """
     origin = find_origin(source, lang)
-    kept = find_kept(directory)
-    if kept is not None and kept[1] == origin:
-        return kept[0]
+    prepared = find_prepared(directory)
+    if prepared is not None and prepared[1] == origin:
+        return prepared[0]
     sentences: Iterable[Sentence] = read_corpus(source, lang=lang, n_process=n_process)
     if show_progress is not None:
         sentences = show_progress(sentences, f"Tokenizing {source.name}")
-    with write_directory(directory, files={SENTENCES, DESCRIPTION}) as draft:
+    with write_directory(directory, files={SENTENCES, METADATA}) as draft:
         corpus = _write_sentences(sentences, draft / SENTENCES)
         if not corpus.n_sentences:
             raise ValueError(f"The corpus {source} is empty: it has no sentence.")
         n_bytes = (draft / SENTENCES).stat().st_size
-        description = {**asdict(corpus), "path": SENTENCES, "n_bytes": n_bytes, "origin": origin}
-        (draft / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf8")
+        metadata = {**asdict(corpus), "path": SENTENCES, "n_bytes": n_bytes, "origin": origin}
+        (draft / METADATA).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf8")
     return TokenizedCorpus(directory / SENTENCES, corpus.n_sentences, corpus.n_tokens, corpus.sha256)
 
 
@@ -90,18 +91,18 @@ def _write_sentences(sentences: Iterable[Sentence], path: Path) -> TokenizedCorp
     return TokenizedCorpus(path, n_sentences, n_tokens, digest.hexdigest())
 
 
-def find_kept(directory: Path) -> tuple[TokenizedCorpus, Any] | None:
+def find_prepared(directory: Path) -> tuple[TokenizedCorpus, Any] | None:
     """Find a corpus that was tokenized before.
 
-    directory (Path): Where it was kept.
-    RETURNS (tuple | None): The corpus and what it was made from, or None if it is not there, or not whole.
+    directory (Path): The directory of the corpus.
+    RETURNS (tuple | None): The corpus and its origin, or None if there is none, or not all of it.
     """
     path = directory / SENTENCES
     try:
-        description = json.loads((directory / DESCRIPTION).read_text(encoding="utf8"))
-        if path.stat().st_size != description["n_bytes"]:
+        metadata = json.loads((directory / METADATA).read_text(encoding="utf8"))
+        if path.stat().st_size != metadata["n_bytes"]:
             return None
-        numbers = (description[name] for name in ("n_sentences", "n_tokens", "sha256"))
-        return TokenizedCorpus(path, *numbers), description["origin"]
+        numbers = (metadata[name] for name in ("n_sentences", "n_tokens", "sha256"))
+        return TokenizedCorpus(path, *numbers), metadata["origin"]
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -1,4 +1,4 @@
-"""From a config to a run: the corpora are tokenized, the vocabulary is found, the model is made or loaded."""
+"""From a config to a trained model: tokenize the corpora, find the vocabulary, make or load the model, and run."""
 
 import json
 from glob import escape
@@ -13,20 +13,20 @@ from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
 from ..files.atomic import recover_directory, remove_leftovers
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
 from .model_files import has_softmax, load_language_model, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
-from .prepare import ShowProgress, TokenizedCorpus, find_kept, find_origin, prepare_corpus
+from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
 from .processes import join_processes
-from .run import Report, Result, Run
-from .settings import CorpusSettings, Settings, read_config, read_settings
+from .run import PretrainingRun, Report, Result
+from .settings import CorpusSettings, PretrainingSettings, read_config, read_settings
 from .softmax import Softmax
 from .vocabulary import Vocabulary, count_words
 
-# What may differ when a run goes on. Corpora and vocabulary are compared by what is in them, not by where they are; the
-# weights that it began with are not read again.
+# Settings that may differ when a run is resumed. Corpora and vocabulary are compared by their contents, not by their paths;
+# the weights that the run started from are not read again.
 FREE_TO_CHANGE = ("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.")
 
 
@@ -44,72 +44,77 @@ def pretrain(
 
     config_path (Path): The run's config.
     output (Path): The run's directory.
-    overrides (dict[str, Any] | None): Values that replace those of the config. A run that goes on keeps its own.
-    resume (bool): Whether to go on from the checkpoint in that directory.
-    overwrite (bool): Whether a run that is there may be replaced: when all is ready for the new one.
-    show_progress (ShowProgress | None): Shows how far the preparation is.
-    report (Report | None): Called with what is worth saying before the training starts.
-    RETURNS (Result): What came out.
+    overrides (dict[str, Any] | None): Values that replace those of the config. A resumed run has its earlier ones, too.
+    resume (bool): Whether to resume the run in that directory, from its checkpoint.
+    overwrite (bool): Whether an existing run may be replaced, once all is ready for the new one.
+    show_progress (ShowProgress | None): Shows the progress of tokenizing.
+    report (Report | None): Called with each line of a summary, before the training starts.
+    RETURNS (Result): The result.
     """
     checkpoint = Checkpoint.from_disk(output / CHECKPOINT) if resume else None
-    facts = checkpoint.facts if checkpoint else None
-    overrides = {**(facts["overrides"] if facts else {}), **(overrides or {})}
+    overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
     config = read_config(config_path, overrides)
     settings = read_settings(config)
     check_output(output, resume=resume, overwrite=overwrite)
-    if facts is not None:
-        _check_same_config(config, facts["config"], output)
+    if checkpoint is not None:
+        _check_same_config(config, checkpoint.identity.config, output)
     elif isinstance(settings.bilm, Path):
-        load_config(settings.bilm)  # a mistyped path is better found out before hours of tokenizing
+        load_config(settings.bilm)  # a mistyped path is better found before hours of tokenizing
     check_makers(settings.make_optimizer, settings.make_schedule)
     with join_processes() as processes:
         with processes.first_goes_ahead():
             if resume:
                 for name in (BEST, LAST):
                     recover_directory(output / name)
-            corpora = {
-                name: _prepare_corpus(
-                    Path(source), settings.corpus, output, facts[name] if facts else None, show_progress
+            train_corpus, dev_corpus = (
+                _prepare_corpus(Path(source), settings.corpus, output, known_sha256, show_progress)
+                for source, known_sha256 in (
+                    (settings.corpus.train, checkpoint.identity.train_sha256 if checkpoint else None),
+                    (settings.corpus.dev, checkpoint.identity.dev_sha256 if checkpoint else None),
                 )
-                for name, source in (("training text", settings.corpus.train), ("dev text", settings.corpus.dev))
-            }
-            vocabulary = _find_vocabulary(settings, corpora["training text"], output, resume=resume)
-        for name, corpus in corpora.items():
-            processes.check_same(corpus.sha256, name)
-        model, softmax_is_new = _make_model(settings, vocabulary, facts)
-        run = Run(
+            )
+            vocabulary = _find_vocabulary(settings, train_corpus, output, resume=resume)
+        processes.check_same(train_corpus.sha256, "training text")
+        processes.check_same(dev_corpus.sha256, "dev text")
+        model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
+        run = PretrainingRun(
             settings=settings,
-            identity={
-                "config": config,
-                "overrides": overrides,
-                **{name: corpus.sha256 for name, corpus in corpora.items()},
-                "vocabulary": sha256("\n".join(vocabulary.words).encode("utf8")).hexdigest(),
-            },
+            identity=RunIdentity(
+                config=config,
+                overrides=overrides,
+                train_sha256=train_corpus.sha256,
+                dev_sha256=dev_corpus.sha256,
+                vocabulary_sha256=sha256("\n".join(vocabulary.words).encode("utf8")).hexdigest(),
+            ),
             output=output,
             processes=processes,
-            train=corpora["training text"],
-            dev=corpora["dev text"],
+            train_corpus=train_corpus,
+            dev_corpus=dev_corpus,
             vocabulary=vocabulary,
             model=model.to(processes.device),
             softmax_is_new=softmax_is_new,
         )
         if checkpoint is not None:
             run.restore(checkpoint)
-            checkpoint = None  # which is as large as the model and all that the optimizer knows of it
-        return run.go(report or (lambda text: None))
+            checkpoint = None  # frees the memory: it is as large as the model and the averages of its optimizer
+        return run.execute(report or (lambda line: None))
 
 
 def _prepare_corpus(
-    source: Path, settings: CorpusSettings, output: Path, began_with: str | None, show_progress: ShowProgress | None
+    source: Path,
+    settings: CorpusSettings,
+    output: Path,
+    known_sha256: str | None,
+    show_progress: ShowProgress | None,
 ) -> TokenizedCorpus:
-    """Tokenize a corpus, or find that done. A cache serves many runs, so names say what is from where, and from which version of
-    it; no run loses its text to another. A run that goes on takes the text that it kept, whatever became of the source."""
+    """Tokenize a corpus, or find it in the cache. The names there tell the source and its version, so that runs can share a
+    cache and none loses its text. A resumed run takes the text with its checksum, even if the source has changed."""
     cache = Path(settings.cache) if settings.cache else output / CORPORA
     name = f"{source.name}-{_digest(str(source.resolve()))}"
-    for directory in sorted(cache.glob(f"{escape(name)}-*")) if began_with else []:
-        kept = find_kept(directory)
-        if kept is not None and kept[0].sha256 == began_with:
-            return kept[0]
+    for directory in sorted(cache.glob(f"{escape(name)}-*")) if known_sha256 else []:
+        prepared = find_prepared(directory)
+        if prepared is not None and prepared[0].sha256 == known_sha256:
+            return prepared[0]
     directory = cache / f"{name}-{_digest(json.dumps(find_origin(source, settings.lang)))}"
     if not settings.cache:
         remove_leftovers(directory)  # of a run that was killed while it tokenized
@@ -122,8 +127,10 @@ def _digest(text: str) -> str:
     return sha1(text.encode("utf8", "surrogateescape")).hexdigest()[:8]
 
 
-def _find_vocabulary(settings: Settings, train: TokenizedCorpus, output: Path, *, resume: bool) -> Vocabulary:
-    """Take the vocabulary that is given, or that of the run or of the weights, or count the words of the training text."""
+def _find_vocabulary(
+    settings: PretrainingSettings, train_corpus: TokenizedCorpus, output: Path, *, resume: bool
+) -> Vocabulary:
+    """Take the given vocabulary, or that of the run or of the weights, or count the words of the training text."""
     path = settings.vocabulary.path
     if path is not None and (Path(path).exists() or not resume):
         return Vocabulary.from_disk(Path(path))
@@ -131,15 +138,17 @@ def _find_vocabulary(settings: Settings, train: TokenizedCorpus, output: Path, *
         return vocabulary_of(output / LAST)
     if isinstance(settings.bilm, Path) and has_softmax(settings.bilm):
         return vocabulary_of(settings.bilm)
-    return count_words(train, max_size=settings.vocabulary.max_size, min_count=settings.vocabulary.min_count)
+    return count_words(train_corpus, max_size=settings.vocabulary.max_size, min_count=settings.vocabulary.min_count)
 
 
-def _make_model(settings: Settings, vocabulary: Vocabulary, facts: dict[str, Any] | None) -> tuple[LanguageModel, bool]:
-    """Make a new model, or load one and give it a new softmax if it has none for these words. For a run that goes on, only
-    the sizes matter: the rest is in its checkpoint."""
+def _make_model(
+    settings: PretrainingSettings, vocabulary: Vocabulary, checkpoint: Checkpoint | None
+) -> tuple[LanguageModel, bool]:
+    """Make a new model, or load one and give it a new softmax if it has none for these words. A resumed run needs only a
+    model of the right sizes: its weights are in the checkpoint."""
     seed, source = settings.training.seed, settings.bilm
-    if facts is not None:
-        bilm, softmax_is_new = BiLM(BiLMConfig.from_dict(facts["bilm"])), facts["softmax_is_new"]
+    if checkpoint is not None:
+        bilm, softmax_is_new = BiLM(checkpoint.bilm), checkpoint.softmax_is_new
     elif isinstance(source, BiLMConfig):
         bilm, softmax_is_new = BiLM(source).initialize(seed), False
     elif has_softmax(source) and vocabulary_of(source).words == vocabulary.words:
@@ -151,7 +160,7 @@ def _make_model(settings: Settings, vocabulary: Vocabulary, facts: dict[str, Any
 
 
 def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> None:
-    """Refuse to go on with a run under another config."""
+    """Refuse to resume a run under another config."""
     now, then = (
         {key: value for key, value in dict_to_dot(sections).items() if not key.startswith(FREE_TO_CHANGE)}
         for sections in (config, before)
@@ -160,6 +169,6 @@ def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> 
     if changed:
         listed = ", ".join(f"{key} was {then.get(key)!r} and is {now.get(key)!r}" for key in changed[:5])
         raise ValueError(
-            f"The run in {output} is another one: {listed}. Go on under its own config, or start anew in another place: "
-            f"configs/finetune.cfg starts from the weights of a run that is over."
+            f"The run in {output} has another config: {listed}. Resume it with its own config, or start a new run in another "
+            f"directory: configs/finetune.cfg starts from the weights of a finished run."
         )

@@ -1,4 +1,4 @@
-"""The processes of one run, as torchrun starts them; without torchrun there is one."""
+"""The processes of a run, as torchrun starts them. Without torchrun there is one."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-# The others wait while one process tokenizes a corpus. If one fails, torchrun ends them all, however long they may wait.
+# The others wait while one process tokenizes a corpus. If one fails, torchrun ends them all, however long this is.
 TIMEOUT = timedelta(days=1)
 
 
@@ -21,7 +21,7 @@ class Processes:
 
     rank (int): Its number; 0 writes the files.
     count (int): How many there are.
-    device (torch.device): Where it computes.
+    device (torch.device): Its device.
     local_rank (int): Its number on its machine.
     """
 
@@ -36,15 +36,15 @@ class Processes:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until all have come here."""
+        """Wait until all processes have called this."""
         if self.count > 1:
             distributed.barrier()
 
     @contextmanager
     def first_goes_ahead(self) -> Iterator[None]:
-        """Run a block in three turns: the first process, then the first one of each other machine, which may have no files in
-        common with it, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the
-        first two turns, it says why, and all others end."""
+        """Run a block in three turns: the first process, then the first process of each other machine, which may have a disk
+        of its own, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the first
+        two turns, it reports the error, and all others end."""
         turn = 0 if self.is_first else 1 if self.local_rank == 0 else 2
         for _ in range(turn):
             self._end_if_one_failed()
@@ -62,17 +62,17 @@ class Processes:
             sys.exit(1)
 
     def check_same(self, sha256: str, name: str) -> None:
-        """Refuse to go on with something that other processes have otherwise. All must take part.
+        """Refuse data that are not the same in all processes. All must take part.
 
-        sha256 (str): What this process has, in hexadecimal digits.
-        name (str): What it is.
+        sha256 (str): The checksum of the data in this process, in hexadecimal digits.
+        name (str): The name of the data, for the error.
         """
         start = int(sha256[:8], 16)
         if self.sum([start])[0] != start * self.count:
             raise ValueError(f"Not all processes have the same {name}. Give all machines the same files.")
 
     def sum(self, values: list[float]) -> list[float]:
-        """RETURNS (list[float]): The sums of what the processes have."""
+        """RETURNS (list[float]): The sums of the values over all processes."""
         if self.count == 1:
             return values
         tensor = torch.tensor(values, dtype=torch.float64).to(self.device)
@@ -81,15 +81,15 @@ class Processes:
         return result
 
     def gather(self, tensor: Tensor, dim: int) -> Tensor:
-        """RETURNS (Tensor): What all processes have, one after the other along a dimension."""
+        """RETURNS (Tensor): The tensors of all processes, concatenated along a dimension."""
         if self.count == 1:
             return tensor
         tensors = [torch.empty_like(tensor) for _ in range(self.count)]
         distributed.all_gather(tensors, tensor.contiguous())
         return torch.cat(tensors, dim=dim)
 
-    def share(self, tensor: Tensor, dim: int) -> Tensor:
-        """RETURNS (Tensor): This process's part of what `gather` made."""
+    def own_part(self, tensor: Tensor, dim: int) -> Tensor:
+        """RETURNS (Tensor): This process's part of a tensor that `gather` returned."""
         return tensor.chunk(self.count, dim=dim)[self.rank].contiguous()
 
     def join_gradients(self, module: nn.Module) -> nn.Module:
@@ -103,7 +103,7 @@ def is_first_process() -> bool:
 
 
 def is_first_of_its_machine() -> bool:
-    """RETURNS (bool): Whether this is the process that says what went wrong on its machine."""
+    """RETURNS (bool): Whether this is the process that reports errors on its machine."""
     return int(os.environ.get("LOCAL_RANK", 0)) == 0
 
 

@@ -1,120 +1,112 @@
 """The config of a pretraining run, checked once."""
 
-import dataclasses
 import difflib
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar
 
 from confection import Config
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spacy.util import load_config, registry
 
 from ..bilm.config import BiLMConfig
 from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
 
-PRECISIONS = ("float32", "bfloat16")
+# Types of settings. The description is what an error message asks for.
+Text = Annotated[str, Field(description="a text")]
+TextOrNull = Annotated[str | None, Field(description="a text or null")]
+Switch = Annotated[bool, Field(description="true or false")]
+Natural = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
+Positive = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
+PositiveFloat = Annotated[float, Field(gt=0, description="a number above 0")]
+FinitePositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0, and finite")]
+Fraction = Annotated[float, Field(ge=0, lt=1, description="a number, at least 0 and below 1")]
+Precision = Annotated[Literal["float32", "bfloat16"], Field(description='"float32" or "bfloat16"')]
 
-KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", NoneType: "null"}
 
-SettingsT = TypeVar("SettingsT")
+class Section(BaseModel):
+    """A section of the config. All settings must be given, and no others; true and "3" are no numbers."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusSettings:
-    """Where the text is.
+SectionT = TypeVar("SectionT", bound=Section)
 
-    train, dev (str): Corpora in any form that `spacy elmo debug-data` reads.
-    lang (str | None): The language of raw text; None for text that is tokenized already.
-    n_process (int): Processes that tokenize.
-    cache (str | None): The directory that keeps tokenized text; None for the run's own.
+
+class CorpusSettings(Section):
+    """The section [corpus].
+
+    train, dev (str): Corpora, in any format that `spacy elmo debug-data` reads.
+    lang (str | None): The language of raw text; None for tokenized text.
+    n_process (int): The number of processes that tokenize.
+    cache (str | None): The directory for tokenized text; None for the run's own.
     """
 
-    train: str
-    dev: str
-    lang: str | None
-    n_process: int
-    cache: str | None
-
-    def __post_init__(self) -> None:
-        _check_range("corpus", self, least=1, names=["n_process"])
+    train: Text
+    dev: Text
+    lang: TextOrNull
+    n_process: Positive
+    cache: TextOrNull
 
 
-@dataclass(frozen=True, kw_only=True)
-class VocabularySettings:
-    """The words that are predicted.
+class VocabularySettings(Section):
+    """The section [vocabulary]: the words that are predicted.
 
-    path (str | None): A vocabulary that `spacy elmo init-vocab` wrote; None to count the words of the training text, or,
-        where weights come with a vocabulary, to take that.
-    max_size, min_count (int): How many words are counted, and how often they must occur.
+    path (str | None): A vocabulary that `spacy elmo init-vocab` wrote. None for the vocabulary that comes with the weights,
+        or else the words of the training text.
+    max_size (int): The most words, if they are counted in the training text.
+    min_count (int): How often a word must occur there.
     """
 
-    path: str | None
-    max_size: int
-    min_count: int
-
-    def __post_init__(self) -> None:
-        _check_range("vocabulary", self, least=1, names=["max_size", "min_count"])
+    path: TextOrNull
+    max_size: Positive
+    min_count: Positive
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSettings:
-    """How the model learns.
+class TrainingSettings(Section):
+    """The section [bilm_training], without its blocks.
 
-    seed (int): Of the first weights, of what is dropped and of what is sampled.
-    epochs (float): How often the corpus is read. The number of steps follows from it.
+    seed (int): The seed of new weights, of dropout and of sampled candidates.
+    epochs (float): How often the corpus is read. It determines the number of steps.
     max_steps (int): The most steps; 0 for as many as the epochs take.
-    batch_size (int): Rows that each process reads side by side.
-    unroll (int): Tokens of a row that are read, and learned from, in one step.
-    carry_state (bool): Whether a sentence goes on from the state that the one before it ended in, as in the original.
-    dropout (float): Share of the values that are dropped, of each LSTM layer's input and of the softmax's.
-    samples (int): Words that the right one is told from in training; 0 for all of the vocabulary, as are more than it has.
+    batch_size (int): Rows in the batch of each process.
+    unroll (int): Tokens of a row in one step, which is how far gradients reach back.
+    carry_state (bool): Whether a sentence starts from the LSTM state at the end of the one before, as in the original.
+    dropout (float): The fraction of values that is dropped from the input of each LSTM layer and of the softmax.
+    samples (int): Words that the softmax samples in training; 0, or more than there are, for the full vocabulary.
     grad_clip (float): The largest norm of all gradients together.
-    precision (str): "float32" or "bfloat16", of the products in training.
-    softmax_share (float): Share of the steps in which only a new softmax learns, where the weights came without one.
+    precision (str): "float32" or "bfloat16", for the matrix products in training.
+    softmax_share (float): The fraction of the steps in which only a new softmax is trained, if the weights had none.
     log_frequency, eval_frequency (int): Steps between two lines of metrics, and between two evaluations.
-    eval_tokens (int): Words of the dev text that an evaluation on the way reads; 0 for all. The last one reads all.
+    eval_tokens (int): Words of the dev text that these evaluations read; 0 for all. The final one reads all.
     """
 
-    seed: int
-    epochs: float
-    max_steps: int
-    batch_size: int
-    unroll: int
-    carry_state: bool
-    dropout: float
-    samples: int
-    grad_clip: float
-    precision: str
-    softmax_share: float
-    log_frequency: int
-    eval_frequency: int
-    eval_tokens: int
-
-    def __post_init__(self) -> None:
-        _check_range("bilm_training", self, least=0, names=["seed", "max_steps", "samples", "eval_tokens"])
-        _check_range("bilm_training", self, least=1, names=["batch_size", "unroll", "log_frequency", "eval_frequency"])
-        for name, is_right, wanted in [
-            ("epochs", 0 < self.epochs < math.inf, "above 0, and finite"),
-            ("grad_clip", self.grad_clip > 0, "above 0"),
-            ("dropout", 0 <= self.dropout < 1, "at least 0 and below 1"),
-            ("softmax_share", 0 <= self.softmax_share < 1, "at least 0 and below 1"),
-            ("precision", self.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}"),
-        ]:
-            if not is_right:
-                raise ValueError(f"[bilm_training] {name} must be {wanted}, got {getattr(self, name)!r}.")
+    seed: Natural
+    epochs: FinitePositiveFloat
+    max_steps: Natural
+    batch_size: Positive
+    unroll: Positive
+    carry_state: Switch
+    dropout: Fraction
+    samples: Natural
+    grad_clip: PositiveFloat
+    precision: Precision
+    softmax_share: Fraction
+    log_frequency: Positive
+    eval_frequency: Positive
+    eval_tokens: Natural
 
 
 @dataclass(frozen=True)
-class Settings:
-    """All of a run.
+class PretrainingSettings:
+    """All settings of a run.
 
-    corpus, vocabulary, training: Its sections.
-    bilm (BiLMConfig | Path): The sizes of a new model, or weights to go on from.
-    make_optimizer, make_schedule (Callable): Make what changes the weights.
-    make_logger (Callable): spaCy's kind of logger.
+    corpus, vocabulary, training: Sections of the config.
+    bilm (BiLMConfig | Path): The sizes of a new model, or a weights directory to start from.
+    make_optimizer, make_schedule (Callable): They make the optimizer and the schedule of its learning rate.
+    make_logger (Callable): A logger, as spaCy has them.
     """
 
     corpus: CorpusSettings
@@ -136,14 +128,13 @@ def read_config(path: Path, overrides: dict[str, Any]) -> Config:
     return load_config(path, overrides=overrides, interpolate=True)
 
 
-def read_settings(config: Config) -> Settings:
-    """Check a config and make what it names.
+def read_settings(config: Config) -> PretrainingSettings:
+    """Check a config, and call the functions that it names.
 
     config (Config): The config.
-    RETURNS (Settings): The settings.
+    RETURNS (PretrainingSettings): The settings.
     """
-    sections = {"paths", "corpus", "vocabulary", "bilm", "bilm_training"}
-    _check_names("config", sections, config)
+    _check_names("config", dict.fromkeys(("paths", "corpus", "vocabulary", "bilm", "bilm_training"), True), config)
     training = dict(config["bilm_training"])
     blocks = {name: training.pop(name, None) for name in ("optimizer", "schedule", "logger")}
     missing = [name for name, block in blocks.items() if block is None]
@@ -152,14 +143,12 @@ def read_settings(config: Config) -> Settings:
     try:
         made = registry.resolve(blocks)
     except ImportError as error:
-        raise ValueError(
-            f"[bilm_training] names something that needs a package which is not installed: {error}"
-        ) from None
-    return Settings(
-        corpus=_from_section(CorpusSettings, "corpus", config["corpus"]),
-        vocabulary=_from_section(VocabularySettings, "vocabulary", config["vocabulary"]),
+        raise ValueError(f"[bilm_training] needs a package that is not installed: {error}") from None
+    return PretrainingSettings(
+        corpus=_read_section(CorpusSettings, "corpus", config["corpus"]),
+        vocabulary=_read_section(VocabularySettings, "vocabulary", config["vocabulary"]),
         bilm=_read_bilm(config["bilm"]),
-        training=_from_section(TrainingSettings, "bilm_training", training),
+        training=_read_section(TrainingSettings, "bilm_training", training),
         make_optimizer=made["optimizer"],
         make_schedule=made["schedule"],
         make_logger=made["logger"],
@@ -174,41 +163,35 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
             )
         return find_weights(section["weights"])
     if "weights" in section:
-        raise ValueError("[bilm] has sizes for a new model. To go on from weights, use configs/finetune.cfg.")
-    _check_names("[bilm]", {field.name for field in dataclasses.fields(BiLMConfig)}, section)
+        raise ValueError("[bilm] has sizes for a new model. To start from weights, use configs/finetune.cfg.")
+    _check_names("[bilm]", BiLMConfig.required_fields(), section)
     try:
         return BiLMConfig.from_dict(section)
     except ValueError as error:
         raise ValueError(f"[bilm] {error}") from None
 
 
-def _from_section(cls: type[SettingsT], name: str, section: dict[str, Any]) -> SettingsT:
-    """Make settings of a section, which spaCy's registry does not check: it is no call of a registered function."""
-    types = get_type_hints(cls)
-    _check_names(f"[{name}]", set(types), section)
-    for key, value in section.items():
-        expected = get_args(types[key]) if isinstance(types[key], UnionType) else (types[key],)
-        # A whole number is a fine fraction, but true is no number.
-        accepted = expected + ((int,) if float in expected else ())
-        if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in expected):
-            wanted = " or ".join(KINDS[kind] for kind in expected)
-            advice = f" Give it with: --paths.{key} PATH" if value is None and name == "corpus" else ""
-            raise ValueError(f"[{name}] {key} must be {wanted}, got {value!r}.{advice}")
-    return cls(**section)
+def _read_section(cls: type[SectionT], name: str, section: dict[str, Any]) -> SectionT:
+    _check_names(f"[{name}]", {key: field.is_required() for key, field in cls.model_fields.items()}, section)
+    try:
+        return cls(**section)
+    except ValidationError as error:
+        raise ValueError(" ".join(_explain(cls, name, section, error))) from None
 
 
-def _check_names(where: str, known: set[str], found: dict[str, Any]) -> None:
+def _explain(cls: type[Section], name: str, section: dict[str, Any], error: ValidationError) -> Iterable[str]:
+    """Translate pydantic's errors about the values of a section: what each should be, what it is, and how to give it."""
+    for key in dict.fromkeys(str(problem["loc"][0]) for problem in error.errors()):
+        advice = f" Give it with: --paths.{key} PATH" if section[key] is None and name == "corpus" else ""
+        yield f"[{name}] {key} must be {cls.model_fields[key].description}, got {section[key]!r}.{advice}"
+
+
+def _check_names(where: str, known: dict[str, bool], found: dict[str, Any]) -> None:
+    """Refuse names that are unknown, or required and missing, all at once. Suggest what a mistyped one may be."""
     problems = []
-    for name in sorted(found.keys() - known):
-        similar = difflib.get_close_matches(name, known, n=1)
+    for name in sorted(found.keys() - known.keys()):
+        similar = difflib.get_close_matches(name, list(known), n=1)
         problems.append(f"{name!r} is unknown" + (f" (is {similar[0]!r} meant?)" if similar else ""))
-    problems += [f"{name!r} is missing" for name in sorted(known - found.keys())]
+    problems += [f"{name!r} is missing" for name in sorted(known.keys() - found.keys()) if known[name]]
     if problems:
         raise ValueError(f"{where}: {'; '.join(problems)}.")
-
-
-def _check_range(section: str, settings: Any, *, least: int, names: list[str]) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        if value < least:
-            raise ValueError(f"[{section}] {name} must be {least} or more, got {value}.")

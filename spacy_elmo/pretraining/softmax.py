@@ -1,4 +1,4 @@
-"""From the biLM's output to the next word: one softmax for both directions, sampled or full.
+"""The softmax that predicts the next word from the biLM's output: one for both directions, sampled or full.
 
 Shape suffixes: N prediction, P projection, V word of the vocabulary, S candidate.
 """
@@ -15,19 +15,19 @@ from torch.nn import functional
 
 from ..bilm.precision import product_dtype
 
-# Scores that are computed at once. A chunk of them stays in the processor's cache, the scores of a whole batch do not.
+# Scores that are computed together. A chunk of them fits into the processor's cache, the scores of a whole batch do not.
 CHUNK_SCORES = 2**19
 
-# How large the first vectors of words are, beside outputs whose products with them would have a variance of 1.
-INITIAL_SHARE = 0.5
+# The standard deviation of a new word's scores, for outputs of the biLM with a variance of 1.
+INITIAL_SCALE = 0.5
 
 
 class Candidates(NamedTuple):
-    """The words among which the right one is to be told.
+    """The words that the softmax compares with the right one.
 
     ids_S (NDArray): The words, each once.
-    log_expected_V (NDArray | None): For each word of the vocabulary, the logarithm of how often it was to be expected
-        among them; None if all words are candidates.
+    log_expected_V (NDArray | None): For each word of the vocabulary, the logarithm of its probability to be among them;
+        None if all words are candidates.
     """
 
     ids_S: NDArray[numpy.int64]
@@ -40,12 +40,13 @@ def all_words(n_words: int) -> Candidates:
 
 
 def sample_words(n_words: int, n_samples: int, random: numpy.random.Generator) -> Candidates:
-    """Draw candidates by rank: the word at rank r with a probability in proportion to log((r + 2) / (r + 1)), which comes
-    close to the frequencies of words, until there are enough different ones (Jean et al. 2015).
+    """Draw candidates by rank until there are enough different ones (Jean et al. 2015).
 
-    n_words (int): The size of the vocabulary, sorted by frequency.
-    n_samples (int): How many different words to draw, fewer than there are.
-    random (Generator): The source of randomness.
+    The word at rank r has a probability in proportion to log((r + 2) / (r + 1)), which is close to its frequency.
+
+    n_words (int): The size of the vocabulary, which is sorted by frequency.
+    n_samples (int): The number of different words to draw; less than the size of the vocabulary.
+    random (Generator): The random number generator.
     RETURNS (Candidates): The words.
     """
     if not 0 < n_samples < n_words:
@@ -78,16 +79,16 @@ class Softmax(nn.Module):
         self.bias = nn.Parameter(torch.empty(n_words))
 
     def initialize(self, seed: int, counts: Sequence[int]) -> "Softmax":
-        """Fill the softmax so that it predicts words by their frequency, whatever came before them, and can learn.
+        """Set the first weights: the softmax then predicts words by their frequency, whatever the biLM's output.
 
-        seed (int): The seed: the same weights for the same seed on every platform.
+        seed (int): The seed. The same seed gives the same weights on every platform.
         counts (Sequence[int]): How often each word occurs.
         RETURNS (Softmax): The softmax itself.
         """
         values = numpy.random.RandomState(seed).standard_normal(tuple(self.weight.shape))
         frequencies = numpy.asarray(counts, dtype="float64") + 1
         with torch.no_grad():
-            self.weight.copy_(torch.as_tensor(INITIAL_SHARE * values / numpy.sqrt(self.weight.shape[1])))
+            self.weight.copy_(torch.as_tensor(INITIAL_SCALE * values / numpy.sqrt(self.weight.shape[1])))
             self.bias.copy_(torch.as_tensor(numpy.log(frequencies / frequencies.sum())))
         return self
 
@@ -95,9 +96,9 @@ class Softmax(nn.Module):
         """Score the right word against the candidates.
 
         x_NP (Tensor): The biLM's outputs.
-        targets_N (Tensor): The words that came next.
-        candidates (Candidates): The words to tell them from. Where the right word is among them, it counts once.
-        RETURNS (Tensor): The sum of the cross-entropies. With sampled candidates it is no likelihood of the words.
+        targets_N (Tensor): The right words.
+        candidates (Candidates): The words to compare them with. A right word among them counts once.
+        RETURNS (Tensor): The sum of the cross-entropies. With sampled candidates it is not a likelihood.
         """
         device = x_NP.device
         ids_S = torch.as_tensor(candidates.ids_S).to(device)
@@ -116,10 +117,10 @@ class Softmax(nn.Module):
 
     @torch.no_grad()
     def losses(self, x_NP: Tensor, targets_N: Tensor) -> Tensor:
-        """Compute the cross-entropies among all words, which are honest likelihoods.
+        """Compute the cross-entropies of the full softmax, which are true likelihoods.
 
         x_NP (Tensor): The biLM's outputs.
-        targets_N (Tensor): The words that came next.
+        targets_N (Tensor): The right words.
         RETURNS (Tensor): losses_N, in nats.
         """
         n_rows = max(1, 8 * CHUNK_SCORES // len(self.weight))
@@ -129,8 +130,8 @@ class Softmax(nn.Module):
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The summed cross-entropy of right words against candidates, and its gradients in the same pass: the scores, which
-    are many times as large as all else, are never held for more than a chunk of predictions."""
+    """The summed cross-entropy of right words against candidates, and its gradients in the same pass. The scores take far more
+    memory than anything else, so they are held for one chunk of predictions at a time."""
 
     @staticmethod
     def forward(
@@ -147,7 +148,7 @@ class _CrossEntropy(torch.autograd.Function):
         x_NP (Tensor): The biLM's outputs.
         true_NP, true_bias_N (Tensor): The softmax's rows of the right words.
         candidates_SP, bias_S (Tensor): Those of the candidates.
-        place_N (Tensor): Where the right word is among the candidates, or -1.
+        place_N (Tensor): The position of the right word among the candidates, or -1.
         RETURNS (Tensor): The sum of the cross-entropies.
         """
         dtype = product_dtype(x_NP)
@@ -164,17 +165,17 @@ class _CrossEntropy(torch.autograd.Function):
             scores = torch.add(x @ vectors_SP.T, bias_S, out=scratch[: len(x)])
             (hit,) = torch.nonzero(place >= 0, as_tuple=True)
             scores[hit, place[hit]] = -torch.inf
-            # The softmax, in place: divided by its sum, which the right word's share is part of.
+            # The softmax, in place. The right word is part of the sum that it divides by.
             highest = torch.maximum(scores.amax(dim=-1), true_score)
-            true_share = torch.exp(true_score - highest)
-            total = scores.sub_(highest.unsqueeze(1)).exp_().sum(dim=-1).add_(true_share)
+            true_exp = torch.exp(true_score - highest)
+            total = scores.sub_(highest.unsqueeze(1)).exp_().sum(dim=-1).add_(true_exp)
             loss += (torch.log(total) + highest - true_score).sum()
             probabilities = scores.div_(total.unsqueeze(1))
             d_bias += probabilities.sum(dim=0)
             probabilities = probabilities.to(dtype)
             d_vectors += probabilities.T @ x
             d_x[rows] = probabilities @ vectors_SP
-            d_true_N[rows] = true_share / total - 1
+            d_true_N[rows] = true_exp / total - 1
         d_x.addcmul_(d_true_N.unsqueeze(1), true_NP)
         ctx.save_for_backward(d_x, d_true_N.unsqueeze(1) * x_NP, d_true_N, d_vectors, d_bias)
         return loss
@@ -182,5 +183,5 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_loss: Tensor) -> tuple[Tensor | None, ...]:
-        """RETURNS (tuple): The gradients, which `forward` has made."""
+        """RETURNS (tuple): The gradients, which `forward` computed."""
         return *(gradient * d_loss for gradient in ctx.saved_tensors), None

@@ -1,7 +1,7 @@
-"""A corpus as rows that are read side by side, a few tokens at a time, for both directions.
+"""Batches of a corpus: rows that are read side by side, a few tokens at a time, for both directions.
 
-Each row reads the whole corpus in a circle, and the rows start at equal distances. So every batch has a bit of every
-part of the corpus, nothing has to be shuffled or held in memory, and where a run is in its corpus is two numbers per row.
+Each row reads the whole corpus in a circle, and the rows start at equal distances. So every batch has text from all parts of
+the corpus, nothing is shuffled or held in memory, and the position of a run in its corpus is two numbers per row.
 
 Shape suffixes: A direction (0 forward, 1 backward), T step, B row, N = T * B token, U word type.
 """
@@ -23,14 +23,14 @@ Ints = NDArray[numpy.int64]
 
 
 class Batch(NamedTuple):
-    """What one training step reads, step by step, all rows of a step together.
+    """The tokens of one training step: position by position, all rows of a position together.
 
     types (list[Word]): The different words.
     types_AN (Ints): The type of each token, in the order in which each direction reads.
-    targets_AN (Ints): The id of the word that comes next there, or NO_TARGET at the end of a sentence.
-    starts_TB (NDArray[bool]): Where a sentence starts, in both directions: they read the same sentences, each from its
-        own end.
-    n_words (int): How many of the tokens are words and not marks.
+    targets_AN (Ints): The id of the word to predict there, or NO_TARGET at the end of a sentence.
+    starts_TB (NDArray[bool]): Whether a sentence starts there, in both directions: they read the same sentences, each from
+        its own end.
+    n_words (int): The number of tokens that are words and not marks.
     """
 
     types: list[Word]
@@ -43,13 +43,13 @@ class Batch(NamedTuple):
 class Streams:
     """Rows of a corpus, with their positions.
 
-    path (Path): Tokenized sentences, one a line.
+    path (Path): Tokenized sentences, one per line.
     vocabulary (Vocabulary): The words that are predicted.
-    n_rows (int): How many rows there are, over all processes.
-    rows (range): Those of this process.
+    n_rows (int): The number of rows, over all processes.
+    rows (range): The rows of this process.
     n_steps (int): Tokens of each row in a batch.
-    with_end (bool): Whether the mark at a sentence's end, from which nothing is predicted, is read as well: it must be
-        if the state is carried on to the next sentence.
+    with_end (bool): Whether the mark at the end of a sentence is read as well, though nothing is predicted from it. It must
+        be if the next sentence starts from the state of this one.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class Streams:
         with path.open("rb") as file:
             self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         size = len(self._text)
-        # The line in which each row's sentence starts, and how much of it was read.
+        # For each row, the first byte of its current sentence, and how many of the sentence's tokens were read.
         self._positions = [(self._line_start(size * row // n_rows), 0) for row in rows]
-        self._sentences: list[_Sentence | None] = [None] * len(rows)
+        self._sentences: list[_TrainingSentence | None] = [None] * len(rows)
 
     @property
     def marks_in_a_sentence(self) -> int:
-        """RETURNS (int): Tokens of a sentence that are no words."""
+        """RETURNS (int): Tokens of a sentence that are not words."""
         return 2 if self._with_end else 1
 
     @property
     def positions(self) -> Ints:
-        """RETURNS (Ints): Where each row is, (B, 2): the first byte of its sentence, and how many of the sentence's
+        """RETURNS (Ints): The position of each row, (B, 2): the first byte of its sentence, and how many of the sentence's
         tokens were read."""
         return numpy.asarray(self._positions, dtype="int64")
 
@@ -114,20 +114,20 @@ class Streams:
                     self._positions[row], self._sentences[row] = (start, stop), sentence
         return Batch(list(types), types_ATB.reshape(2, -1), targets_ATB.reshape(2, -1), starts_TB, n_words)
 
-    def _read(self, start: int) -> "_Sentence":
+    def _read(self, start: int) -> "_TrainingSentence":
         end = self._text.find(b"\n", start)
         words = self._text[start:end].decode("utf8").split(" ")
         next_start = 0 if end + 1 == len(self._text) else end + 1
-        return _Sentence(words, self._vocabulary, self._with_end, next_start)
+        return _TrainingSentence(words, self._vocabulary, self._with_end, next_start)
 
     def _line_start(self, position: int) -> int:
-        """Where the first line starts that does not start before a position; after the last, where the first does."""
+        """Find the start of the first line at or after a position, or of the first line of all if there is none."""
         start = 0 if position == 0 else self._text.find(b"\n", position - 1) + 1
         return 0 if start == len(self._text) else start
 
 
-class _Sentence:
-    """What both directions read in a sentence, and what they predict: forward up to its end, backward to its start."""
+class _TrainingSentence:
+    """The inputs and targets of a sentence in both directions: forward up to its end, backward up to its start."""
 
     def __init__(self, words: Sequence[str], vocabulary: Vocabulary, with_end: bool, next_start: int) -> None:
         ids = [vocabulary.id_of(word) for word in words]

@@ -1,4 +1,4 @@
-"""The words that a language model predicts, the most frequent first."""
+"""The vocabulary: the words that a language model predicts, the most frequent first."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words with their frequencies. A word's position is its id.
+    """Words with their frequencies. The position of a word is its id.
 
-    The sentence marks and the unknown word come first, then the words by falling frequency: sampled softmax draws its
-    negative examples by rank.
+    The sentence marks and the unknown word come first, then the words by falling frequency: the sampled softmax draws
+    candidates by rank.
 
     words (list[str]): The words.
-    counts (list[int]): How often each occurs in the corpus.
+    counts (list[int]): The frequency of each in the corpus.
     """
 
     BEGIN: ClassVar[int] = SPECIAL.index(BEGIN_SENTENCE)
@@ -47,7 +47,7 @@ class Vocabulary:
                     f"The vocabulary is not sorted by frequency: {self.words[i]!r} ({self.counts[i]}) comes after "
                     f"{self.words[i - 1]!r} ({self.counts[i - 1]})."
                 )
-        # A literal mark in a text is no word of the vocabulary.
+        # A mark that is a word in a text is not in the vocabulary.
         for mark in SPECIAL:
             del ids[mark]
         object.__setattr__(self, "_ids", ids)
@@ -56,19 +56,19 @@ class Vocabulary:
         return len(self.words)
 
     def id_of(self, word: str) -> int:
-        """RETURNS (int): The id of a word; that of the unknown word if it is not in the vocabulary."""
+        """RETURNS (int): The id of a word, or of the unknown word if it is not in the vocabulary."""
         return self._ids.get(word, self.UNKNOWN)
 
     @property
     def n_predicted(self) -> int:
-        """RETURNS (int): How many words a language model in one direction predicts in the corpus: all, and the end of each
-        sentence, but not its start."""
+        """RETURNS (int): The number of predictions of one direction in the corpus: all words, and the end of each sentence, but
+        not its start."""
         return sum(self.counts) - self.counts[self.BEGIN]
 
     @property
     def unigram_perplexity(self) -> float:
-        """RETURNS (float): The perplexity of the corpus for a model that knows only these frequencies: what a language
-        model in one direction has to beat. The start of a sentence is not predicted, and not counted."""
+        """RETURNS (float): The perplexity of the corpus under a model that knows only these frequencies: the perplexity that
+        a language model has to beat. The start of a sentence is not predicted, and not counted."""
         counts = [
             count for word, count in zip(self.words, self.counts, strict=True) if word != BEGIN_SENTENCE and count
         ]
@@ -116,11 +116,11 @@ class Vocabulary:
 
 
 def count_words(sentences: Iterable[list[str]], *, max_size: int, min_count: int = 1) -> Vocabulary:
-    """Make the vocabulary of a corpus.
+    """Count the words of a corpus, and make its vocabulary.
 
     sentences (Iterable[list[str]]): The sentences' words.
-    max_size (int): The most words, marks included. The others count as unknown.
-    min_count (int): Words that occur less often count as unknown.
+    max_size (int): The largest number of words, marks included. All others count as unknown.
+    min_count (int): Words with a lower frequency count as unknown.
     RETURNS (Vocabulary): The vocabulary.
     """
     if max_size < len(SPECIAL) + 1:
@@ -135,13 +135,13 @@ def count_words(sentences: Iterable[list[str]], *, max_size: int, min_count: int
     n_tokens = counts.total()
     for mark in SPECIAL:
         del counts[mark]
-    # Words of the same frequency in the order of the alphabet: the same vocabulary every time.
+    # Words of the same frequency in alphabetical order, so that the vocabulary is the same every time.
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: max_size - len(SPECIAL)]
     kept = [(word, count) for word, count in ranked if count >= min_count]
     if not kept:
         raise ValueError(
-            f"No word of the corpus occurs {min_count} times or more, so that there is none to predict. Lower min_count, or take a "
-            f"larger text."
+            f"No word of the corpus occurs {min_count} times or more, so there is none to predict. Lower min_count, or use a larger "
+            f"text."
         )
     n_unknown = n_tokens - sum(count for _, count in kept)
     special = [(BEGIN_SENTENCE, n_sentences), (END_SENTENCE, n_sentences), (UNKNOWN, n_unknown)]

@@ -16,8 +16,6 @@ from spacy_elmo.bilm.weights import load_weights, save_weights
 from ..command_line import run
 from ..helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
 
-CONFIG = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
-
 
 def test_help_names_the_commands() -> None:
     output = run("--help")
@@ -145,45 +143,3 @@ def test_neighbours_in_nothing(tmp_path: Path) -> None:
 def test_no_arguments_show_help(command: list[str]) -> None:
     result = CliRunner().invoke(app, ["elmo", *command])
     assert "Usage:" in result.output
-
-
-def test_vocabulary_and_report_of_a_corpus(tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").write_text("Ada wrote it. It is far.\n", encoding="utf8")
-    output = run("init-vocab", tmp_path / "corpus.txt", tmp_path / "vocab.txt", "--lang", "en", "--max-size", "5")
-    assert "5 words from 8 tokens in 2 sentences" in output
-    assert (tmp_path / "vocab.txt").read_text(encoding="utf8") == "<S>\t2\n</S>\t2\n<UNK>\t5\n.\t2\nAda\t1\n"
-    output = run("debug-data", tmp_path / "corpus.txt", "--max-chars", "6")
-    assert "1 sentences, 6 tokens" in output
-    assert "1 words are cut, 16.667% of the tokens" in output
-    assert "'wrote'" in output
-    assert "no corpus at" in run("init-vocab", tmp_path / "no.txt", tmp_path / "v.txt", code=1)
-    assert "no corpus at" in run("debug-data", tmp_path / "no.txt", code=1)
-
-
-def test_evaluate_a_model_in_the_package(tmp_path: Path) -> None:
-    text, output = tmp_path / "text.txt", tmp_path / "new" / "scores.json"
-    text.write_text("It is the capital of France. He was born in London.\n", encoding="utf8")
-    assert "15 predictions" in (shown := run("evaluate", "en_elmo_sm", text, "--output", output))
-    assert "raw text in the language 'en'" in shown
-    scores = json.loads(output.read_text(encoding="utf8"))
-    assert scores["n_predicted"] == 15  # 13 tokens and the ends of two sentences
-    assert scores["perplexity_mean"] < scores["perplexity_unigram"] / 5
-    shown = run("evaluate", "en_elmo_sm", text, "--tokenized")
-    assert "12 predictions" in shown  # one sentence of 11 words: "France." is one
-    assert "one tokenized sentence per line" in shown
-
-
-def test_evaluate_says_what_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("It is so.\n", encoding="utf8")
-    assert "There is no weights directory at" in run("evaluate", tmp_path / "no", tmp_path / "text.txt", code=1)
-    assert "no corpus at" in run("evaluate", "en_elmo_sm", tmp_path / "no.txt", code=1)
-    save_weights(random_bilm(1), tmp_path / "vectors")
-    assert "softmax" in run("evaluate", tmp_path / "vectors", tmp_path / "text.txt", code=1)
-
-
-def test_pretrain_says_what_is_wrong_once_on_each_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = tmp_path / "missing.txt"
-    arguments = ("pretrain", CONFIG, tmp_path / "out", "--paths.train", missing, "--paths.dev", missing)
-    assert "missing.txt" in run(*arguments, code=1)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    assert run(*arguments, code=1) == ""

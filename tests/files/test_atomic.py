@@ -1,12 +1,22 @@
 """Files and directories that are written whole or not at all."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from spacy_elmo.files.atomic import recover_directory, write_directory, write_file
+from spacy_elmo.files.atomic import (
+    draft_file,
+    explain_write_errors,
+    open_file,
+    recover_directory,
+    remove_leftovers,
+    write_directory,
+    write_file,
+)
 
 
 @pytest.fixture
@@ -31,6 +41,24 @@ def fail(directory: Path, error: type[BaseException]) -> None:
 def contents(directory: Path) -> dict[str, str]:
     """Read every file below a directory, hidden ones too."""
     return {str(path.relative_to(directory)): path.read_text() for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes of the files and directories that were put on the disk, in that order."""
+    inodes: list[int] = []
+    fsync = os.fsync
+
+    def record(handle: int) -> None:
+        inodes.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    return inodes
+
+
+def inode(path: Path) -> int:
+    return path.stat().st_ino
 
 
 def test_write_directory_makes_it_with_its_parents(tmp_path: Path) -> None:
@@ -137,11 +165,26 @@ def test_write_directory_keeps_what_is_beside_its_own_files(tmp_path: Path) -> N
     assert contents(tmp_path) == {"out/mark": "old", "out/thesis.txt": "years of work"}
 
 
-# A directory that stepped aside when its writer was killed
+def test_write_directory_is_on_the_disk_before_and_after_the_rename(tmp_path: Path, synced: list[int]) -> None:
+    write(tmp_path / "out", "new")
+    assert synced == [inode(tmp_path / "out" / "mark"), inode(tmp_path / "out"), inode(tmp_path)]
+
+
+def test_write_directory_gives_each_writer_a_draft(tmp_path: Path) -> None:
+    with (
+        write_directory(tmp_path / "out", files={"mark"}) as one,
+        write_directory(tmp_path / "out", files={"mark"}) as two,
+    ):
+        (one / "mark").write_text("one")
+        (two / "mark").write_text("two")
+    assert contents(tmp_path) == {"out/mark": "one"}  # which was complete last
+
+
+# A directory whose writer was killed between the renames
 
 
 def kill_between_the_renames(directory: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do what a kill does in the worst of all instants: the old directory is aside, and nothing runs any more."""
+    """Do what a kill does at the worst moment: the old directory has another name, and nothing runs any more."""
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt("killed")
@@ -165,7 +208,7 @@ def kill_between_the_renames(directory: Path, text: str, monkeypatch: pytest.Mon
     assert not directory.exists()
 
 
-def test_recover_directory_puts_back_what_stepped_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recover_directory_restores_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
     recover_directory(tmp_path / "out")
@@ -182,7 +225,7 @@ def test_write_directory_after_a_kill(tmp_path: Path, monkeypatch: pytest.Monkey
     assert contents(tmp_path / "out") == {"mark": "newer"}
 
 
-def test_recover_directory_leaves_what_is_there(tmp_path: Path) -> None:
+def test_recover_directory_keeps_an_existing_directory(tmp_path: Path) -> None:
     recover_directory(tmp_path / "out")
     recover_directory(tmp_path / "nowhere" / "out")
     assert list(tmp_path.iterdir()) == []
@@ -204,7 +247,7 @@ def test_recover_directory_takes_nothing_of_others(tmp_path: Path, name: str) ->
     assert contents(tmp_path) == {f"{name}/mark": "other"}
 
 
-def test_recover_directory_takes_the_last_that_stepped_aside(tmp_path: Path) -> None:
+def test_recover_directory_takes_the_latest(tmp_path: Path) -> None:
     for name, time in [("aaaaaaaa", 1_000), ("mmmmmmmm", 3_000), ("zzzzzzzz", 2_000)]:
         aside = tmp_path / f".out-{name}-old"
         aside.mkdir()
@@ -260,3 +303,78 @@ def test_write_file_gives_the_usual_permissions(tmp_path: Path) -> None:
 def test_write_file_needs_its_directory(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"nowhere/a\.txt could not be written: .*No such file"):
         write_file(tmp_path / "nowhere" / "a.txt", "new")
+
+
+def test_write_file_is_on_the_disk_before_and_after_the_rename(tmp_path: Path, synced: list[int]) -> None:
+    write_file(tmp_path / "a.txt", "new")
+    assert synced == [inode(tmp_path / "a.txt"), inode(tmp_path)]
+
+
+def test_write_file_where_directories_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def refuse_directories(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse_directories)
+    write_file(tmp_path / "a.txt", "new")
+    assert contents(tmp_path) == {"a.txt": "new"}
+
+
+def test_write_file_keeps_the_old_if_the_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_file(tmp_path / "a.txt", "old")
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(
+        OSError, match=r"a\.txt could not be written: .*Input/output error\. Is the disk full, or is writing not"
+    ):
+        write_file(tmp_path / "a.txt", "new")
+    assert contents(tmp_path) == {"a.txt": "old"}
+
+
+def test_open_file_gives_each_writer_a_draft(tmp_path: Path) -> None:
+    with open_file(tmp_path / "a.txt") as one, open_file(tmp_path / "a.txt") as two:
+        one.write("one")
+        two.write("and two")
+    assert contents(tmp_path) == {"a.txt": "one"}  # which was complete last
+
+
+def test_draft_file_for_writers_that_want_a_path(tmp_path: Path) -> None:
+    with draft_file(tmp_path / "a.bin") as draft:
+        draft.write_bytes(b"new")
+        assert draft.parent == tmp_path
+        assert not (tmp_path / "a.bin").exists()
+    assert contents(tmp_path) == {"a.bin": "new"}
+
+
+def test_write_file_through_a_link(tmp_path: Path) -> None:
+    write_file(tmp_path / "real.txt", "old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_file(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_explain_write_errors_puts_the_path_into_the_message(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match=r"^some/where could not be written: .*No such file"),
+        explain_write_errors(Path("some/where")),
+    ):
+        (tmp_path / "nowhere" / "a.txt").write_text("new")
+
+
+def test_remove_leftovers_of_files_and_directories(tmp_path: Path) -> None:
+    write_file(tmp_path / "a.txt", "whole")
+    write(tmp_path / "out", "whole")
+    (tmp_path / ".a.txt-abcd1234").write_text("half")
+    for name in (".out-abcd1234", ".out-abcd1234-old", ".a.txt-mine"):
+        (tmp_path / name).mkdir()
+    for name in ("a.txt", "out"):
+        remove_leftovers(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.txt-mine", "a.txt", "out"]
+    assert contents(tmp_path) == {"a.txt": "whole", "out/mark": "whole"}

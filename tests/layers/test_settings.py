@@ -61,7 +61,7 @@ def test_settings_of_the_component_are_documented() -> None:
 
 
 def test_settings_of_the_listener_are_documented() -> None:
-    assert documented_defaults("Components that listen") == defaults_of(ListenerSettings)
+    assert documented_defaults("Listeners") == defaults_of(ListenerSettings)
 
 
 @pytest.mark.parametrize("settings", [MixSettings, ListenerSettings, EncoderSettings, ComponentSettings])

@@ -139,7 +139,7 @@ def test_unknown_words_are_one_class(model: LanguageModel) -> None:
 def test_batches_do_not_matter(model: LanguageModel, items: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = measure_likelihood(model, VOCABULARY, SENTENCES)
     monkeypatch.setattr(perplexity, "MAX_BATCH_ITEMS", items)
-    monkeypatch.setattr(perplexity, "SENTENCES_AT_ONCE", at_once)
+    monkeypatch.setattr(perplexity, "CHUNK_SENTENCES", at_once)
     assert_same(measure_likelihood(model, VOCABULARY, iter(SENTENCES)), expected)
 
 

@@ -13,10 +13,13 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_elmo.corpora.read import Sentence, read_corpus
+from spacy_elmo.corpora.read import read_corpus
+from spacy_elmo.corpora.sentences import Sentence
 from spacy_elmo.pretraining import prepare
-from spacy_elmo.pretraining.prepare import DESCRIPTION, SENTENCES, TokenizedCorpus, prepare_corpus
+from spacy_elmo.pretraining.prepare import METADATA, SENTENCES, TokenizedCorpus, prepare_corpus
 from spacy_elmo.pretraining.vocabulary import count_words
+
+from .runs import read_files
 
 WORDS = [["Ada", "wrote", "it", "."], ["It", "is", "naïve", "日本", "."]]
 TOKENIZED = "Ada wrote it .\nIt is naïve 日本 .\n"
@@ -52,11 +55,6 @@ def make_source(directory: Path, text: str = TOKENIZED) -> Path:
     return source
 
 
-def contents(directory: Path) -> dict[str, bytes]:
-    """Read every file below a directory, hidden ones too."""
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-
-
 @pytest.fixture
 def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads a corpus now has not kept it."""
@@ -80,7 +78,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a", write_directory),
     ],
 )
-def test_every_form_gives_the_same_file(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+def test_every_format_gives_the_same_file(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
     write(tmp_path / name)
     corpus = prepare_corpus(tmp_path / name, tmp_path / "out" / "corpus", lang=None)
     path = tmp_path / "out" / "corpus" / SENTENCES
@@ -88,7 +86,7 @@ def test_every_form_gives_the_same_file(tmp_path: Path, name: str, write: Callab
     sha256 = hashlib.sha256(TOKENIZED.encode("utf8")).hexdigest()
     assert corpus == TokenizedCorpus(path, n_sentences=2, n_tokens=9, sha256=sha256)
     assert list(corpus) == list(corpus) == WORDS
-    assert sorted(contents(tmp_path / "out")) == [f"corpus/{DESCRIPTION}", f"corpus/{SENTENCES}"]
+    assert sorted(read_files(tmp_path / "out")) == [f"corpus/{METADATA}", f"corpus/{SENTENCES}"]
 
 
 def test_raw_text_is_tokenized(tmp_path: Path) -> None:
@@ -155,7 +153,7 @@ def test_made_once_and_kept(tmp_path: Path, lang: str | None, request: pytest.Fi
     assert [path.stat().st_mtime_ns for path in sorted((tmp_path / "out").iterdir())] == times
 
 
-def test_made_anew_if_the_source_changes(tmp_path: Path) -> None:
+def test_made_again_if_the_source_changes(tmp_path: Path) -> None:
     source = make_source(tmp_path, "a b\n")
     before = prepare_corpus(source, tmp_path / "out", lang=None)
     time = source.stat().st_mtime_ns
@@ -173,14 +171,14 @@ def test_made_anew_if_the_source_changes(tmp_path: Path) -> None:
     assert list(prepare_corpus(other, tmp_path / "out", lang=None)) == [["b"]]
 
 
-def test_made_anew_if_a_directory_gets_another_file(tmp_path: Path) -> None:
+def test_made_again_if_a_directory_gets_another_file(tmp_path: Path) -> None:
     write_directory(tmp_path / "source")
     assert prepare_corpus(tmp_path / "source", tmp_path / "out", lang=None).n_sentences == 2
     (tmp_path / "source" / "2.txt").write_text("more", encoding="utf8")
     assert prepare_corpus(tmp_path / "source", tmp_path / "out", lang=None).n_sentences == 3
 
 
-def test_made_anew_if_the_language_changes(tmp_path: Path) -> None:
+def test_made_again_if_the_language_changes(tmp_path: Path) -> None:
     source = make_source(tmp_path, "It's far. It is.\n")
     assert prepare_corpus(source, tmp_path / "out", lang=None).n_tokens == 4
     assert list(prepare_corpus(source, tmp_path / "out", lang="en"))[0] == ["It", "'s", "far", "."]
@@ -188,7 +186,7 @@ def test_made_anew_if_the_language_changes(tmp_path: Path) -> None:
     assert prepare_corpus(source, tmp_path / "out", lang=None).n_tokens == 4
 
 
-def test_made_anew_if_the_tokenizer_changes(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_made_again_if_the_tokenizer_changes(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     source = make_source(tmp_path)
     for lang in (None, "en"):
         prepare_corpus(source, tmp_path / str(lang), lang=lang)
@@ -205,27 +203,27 @@ def test_made_anew_if_the_tokenizer_changes(tmp_path: Path, request: pytest.Fixt
     [b"", b"{", b"\xff", b"null", b"[]", b"3", b"{}", b'{"origin": null}'],
     ids=["empty", "half", "not UTF-8", "null", "a list", "a number", "no keys", "no origin"],
 )
-def test_made_anew_if_the_description_is_broken(tmp_path: Path, broken: bytes) -> None:
+def test_made_again_if_the_metadata_are_broken(tmp_path: Path, broken: bytes) -> None:
     source = make_source(tmp_path)
     expected = prepare_corpus(source, tmp_path / "out", lang=None)
-    (tmp_path / "out" / DESCRIPTION).write_bytes(broken)
+    (tmp_path / "out" / METADATA).write_bytes(broken)
     (tmp_path / "out" / SENTENCES).write_bytes(b"who knows what\n")
     assert prepare_corpus(source, tmp_path / "out", lang=None) == expected
     assert list(expected) == WORDS
 
 
 @pytest.mark.parametrize("key", ["n_sentences", "n_tokens", "sha256"])
-def test_made_anew_if_the_description_lacks_something(tmp_path: Path, key: str) -> None:
+def test_made_again_if_the_metadata_lack_something(tmp_path: Path, key: str) -> None:
     source = make_source(tmp_path)
     expected = prepare_corpus(source, tmp_path / "out", lang=None)
-    description = json.loads((tmp_path / "out" / DESCRIPTION).read_text(encoding="utf8"))
-    del description[key]
-    (tmp_path / "out" / DESCRIPTION).write_text(json.dumps(description), encoding="utf8")
+    metadata = json.loads((tmp_path / "out" / METADATA).read_text(encoding="utf8"))
+    del metadata[key]
+    (tmp_path / "out" / METADATA).write_text(json.dumps(metadata), encoding="utf8")
     assert prepare_corpus(source, tmp_path / "out", lang=None) == expected
 
 
 @pytest.mark.parametrize("size", [None, 0])
-def test_made_anew_if_the_sentences_are_gone(tmp_path: Path, size: int | None) -> None:
+def test_made_again_if_the_sentences_are_gone(tmp_path: Path, size: int | None) -> None:
     source = make_source(tmp_path)
     expected = prepare_corpus(source, tmp_path / "out", lang=None)
     if size is None:
@@ -255,16 +253,16 @@ def test_failure_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "corpora").mkdir()
     source = make_source(tmp_path)
     prepare_corpus(source, tmp_path / "corpora" / "out", lang=None)
-    before = contents(tmp_path / "corpora")
+    before = read_files(tmp_path / "corpora")
     good = source.read_bytes()
     source.write_bytes(good + b"\xff\n")
     with pytest.raises(ValueError, match=r"source\.txt, line 3: not UTF-8"):
         prepare_corpus(source, tmp_path / "corpora" / "out", lang=None)
-    assert contents(tmp_path / "corpora") == before
+    assert read_files(tmp_path / "corpora") == before
     source.write_bytes(b"\n")
     with pytest.raises(ValueError, match="is empty"):
         prepare_corpus(source, tmp_path / "corpora" / "out", lang=None)
-    assert contents(tmp_path / "corpora") == before
+    assert read_files(tmp_path / "corpora") == before
     assert [path.name for path in (tmp_path / "corpora").iterdir()] == ["out"]
 
 
@@ -273,4 +271,4 @@ def test_the_files_of_others_stay(tmp_path: Path) -> None:
     (tmp_path / "home" / "thesis.txt").write_text("years of work", encoding="utf8")
     with pytest.raises(ValueError, match="home has other files in it"):
         prepare_corpus(make_source(tmp_path), tmp_path / "home", lang=None)
-    assert contents(tmp_path / "home") == {"thesis.txt": b"years of work"}
+    assert read_files(tmp_path / "home") == {"thesis.txt": b"years of work"}

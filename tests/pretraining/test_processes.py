@@ -48,7 +48,7 @@ def play(act: Callable[[Played], None]) -> dict[int, str]:
     def run(rank: int) -> None:
         try:
             act(Played(rank, COUNT, torch.device("cpu"), local_rank=rank % 2, meeting=meeting))
-            ends[rank] = "goes on"
+            ends[rank] = "continued"
         except (ValueError, SystemExit) as error:
             ends[rank] = repr(error)
 
@@ -68,7 +68,7 @@ def test_the_first_then_the_first_of_each_machine_then_the_rest() -> None:
             events.append(f"{processes.rank} comes")
             events.append(f"{processes.rank} leaves")
 
-    assert play(act) == dict.fromkeys(range(COUNT), "goes on")
+    assert play(act) == dict.fromkeys(range(COUNT), "continued")
     assert events[:4] == ["0 comes", "0 leaves", "2 comes", "2 leaves"]
     assert sorted(events[4:]) == ["1 comes", "1 leaves", "3 comes", "3 leaves"]
 
@@ -91,7 +91,7 @@ def test_if_one_fails_the_others_end(fails: int) -> None:
 
 def test_all_must_have_the_same() -> None:
     same, other = "ab" * 32, "ba" * 32
-    assert set(play(lambda processes: processes.check_same(same, "dev text")).values()) == {"goes on"}
+    assert set(play(lambda processes: processes.check_same(same, "dev text")).values()) == {"continued"}
     ends = play(lambda processes: processes.check_same(same if processes.rank else other, "dev text"))
     assert len(ends) == COUNT
     assert all("Not all processes have the same dev text" in end for end in ends.values())

@@ -1,5 +1,6 @@
 """Rows that read a corpus in a circle, spelled out for corpora of a few words."""
 
+import tracemalloc
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from numpy.testing import assert_array_equal
 from spacy_elmo.bilm.characters import Mark, Word
 from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
+
+from .runs import make_text
 
 S, E = Mark.BEGIN_SENTENCE, Mark.END_SENTENCE
 BEGIN, END, UNKNOWN = Vocabulary.BEGIN, Vocabulary.END, Vocabulary.UNKNOWN
@@ -291,3 +294,21 @@ def test_words_beyond_ascii_and_beyond_the_vocabulary(directory: Path) -> None:
         *[(E, UNKNOWN), ("🦆", 3), ("日本", 4), ("naïve", BEGIN)],
         *[(E, UNKNOWN), ("zebra", 3), ("日本", BEGIN)],
     ]
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+    def peak(n_sentences: int) -> int:
+        path = make_text(tmp_path / "text.txt", n_sentences, seed=0)
+        vocabulary = count_words([["the", "cat"]], max_size=10)
+        tracemalloc.start()
+        streams = iter(Streams(path, vocabulary, n_rows=8, rows=range(8), n_steps=10, with_end=True))
+        for _ in range(n_sentences // 8):
+            next(streams)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(100)  # what is made once
+    small, large = peak(100), peak(5000)
+    assert (tmp_path / "text.txt").stat().st_size > 3 * large
+    assert large < 1.5 * small

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from spacy_elmo.pretraining.describe import describe_corpus
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
 SENTENCES = [["b", "a", "b"], ["c", "b", "a"], ["d"]]
@@ -70,19 +69,3 @@ def test_no_file_and_no_text(tmp_path: Path) -> None:
         count_words([], max_size=100)
     with pytest.raises(ValueError, match="max_size must be 4 or more"):
         count_words(SENTENCES, max_size=3)
-
-
-def test_description_counts_what_is_cut() -> None:
-    description = describe_corpus([["ab", "日本語", "ab", "x"], ["x" * 9]], max_chars=8)
-    assert (description.n_sentences, description.n_tokens, description.n_types) == (2, 5, 4)
-    assert (description.cut_tokens, description.cut_types) == (2, 2)
-    assert set(description.examples) == {"日本語", "x" * 9}
-    assert description.sentence_lengths == {50: 1, 90: 4, 99: 4}
-    assert description.word_lengths == {50: 2, 90: 9, 99: 9}
-    with pytest.raises(ValueError, match="corpus is empty"):
-        describe_corpus([], max_chars=50)
-
-
-def test_description_of_vocabulary_sizes() -> None:
-    sentences = [[f"word{i}" for i in range(12_000)], ["word1"] * 8_000]
-    assert describe_corpus(sentences, max_chars=50).known == {10_000: pytest.approx(18_000 / 20_000)}

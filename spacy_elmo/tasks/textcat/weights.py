@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
 
-from ...bilm.weights import check_finite, check_fit
+from ...files.tensors import check_finite, check_fit
 from .network import BiattentiveNetwork, Sizes
 
 WHERE = "the serialized classifier"

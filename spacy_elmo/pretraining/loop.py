@@ -1,4 +1,4 @@
-"""The training loop, step by step. What is random in a step follows from the seed and the step's number."""
+"""The training loop, step by step. What is random in a step follows from the seed and the number of the step."""
 
 import math
 import time
@@ -16,7 +16,15 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from ..bilm.characters import Mark
 from ..bilm.lstm import Dropout, State
-from .checkpoint import Checkpoint, add_prefix, optimizer_from_tensors, optimizer_to_tensors, strip_prefix
+from .checkpoint import (
+    Checkpoint,
+    Progress,
+    RunIdentity,
+    add_prefix,
+    optimizer_from_tensors,
+    optimizer_to_tensors,
+    strip_prefix,
+)
 from .language_model import LanguageModel
 from .processes import Processes
 from .settings import TrainingSettings
@@ -26,13 +34,13 @@ from .streams import NO_TARGET, Batch, Streams
 
 @dataclass
 class Learner:
-    """All that changes while a model learns.
+    """All that changes while a model is trained.
 
     model (LanguageModel): The model.
-    optimizer, schedule: What changes its weights.
-    streams (Streams): Where it is in the corpus.
-    carried (State): What this process's rows have read so far.
-    n_done (int): Steps that are done.
+    optimizer, schedule: They change its weights.
+    streams (Streams): The batches of this process, with their position in the corpus.
+    carried (State): The LSTM state of this process's rows after the last step.
+    n_steps_done (int): Steps that are done.
     """
 
     model: LanguageModel
@@ -40,57 +48,65 @@ class Learner:
     schedule: LRScheduler
     streams: Streams
     carried: State
-    n_done: int = 0
+    n_steps_done: int = 0
 
-    def to_checkpoint(self, processes: Processes, facts: dict[str, object]) -> Checkpoint:
-        """Write down all of it, that of the other processes included. Every process must take part.
+    def to_checkpoint(
+        self, processes: Processes, *, identity: RunIdentity, softmax_is_new: bool, progress: Progress
+    ) -> Checkpoint:
+        """Make a checkpoint, with the states of all processes. Every process must take part.
 
         processes (Processes): The processes.
-        facts (dict): What else to note.
+        identity, softmax_is_new, progress: Fields of the checkpoint that a learner does not have.
         RETURNS (Checkpoint): The checkpoint.
         """
-        optimizer, rest = optimizer_to_tensors(self.optimizer)
-        tensors = {
-            **add_prefix("model", self.model.state_dict()),
-            **add_prefix("optimizer", optimizer),
-            "hidden": processes.gather(self.carried.hidden, dim=2),
-            "cell": processes.gather(self.carried.cell, dim=2),
-            "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
-        }
+        averages, optimizer = optimizer_to_tensors(self.optimizer)
         return Checkpoint(
-            tensors, {**facts, "n_done": self.n_done, "optimizer": rest, "schedule": self.schedule.state_dict()}
+            tensors={
+                **add_prefix("model", self.model.state_dict()),
+                **add_prefix("optimizer", averages),
+                "hidden": processes.gather(self.carried.hidden, dim=2),
+                "cell": processes.gather(self.carried.cell, dim=2),
+                "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
+            },
+            identity=identity,
+            bilm=self.model.bilm.config,
+            softmax_is_new=softmax_is_new,
+            progress=progress,
+            n_steps_done=self.n_steps_done,
+            optimizer=optimizer,
+            schedule=self.schedule.state_dict(),
         )
 
     def restore(self, checkpoint: Checkpoint, processes: Processes) -> None:
-        """Go back to where a checkpoint was made.
+        """Return to the state of a checkpoint.
 
         checkpoint (Checkpoint): The checkpoint.
         processes (Processes): The processes.
         """
-        tensors, facts = checkpoint.tensors, checkpoint.facts
+        tensors = checkpoint.tensors
         weights = strip_prefix("model", tensors)
         bilm = self.model.bilm
         bilm.initial_hidden, bilm.initial_cell = weights.get("bilm.initial_hidden"), weights.get("bilm.initial_cell")
         self.model.load_state_dict(weights)
         self.model.to(processes.device)
-        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), facts["optimizer"])
-        self.schedule.load_state_dict(facts["schedule"])
-        self.streams.positions = processes.share(tensors["positions"], dim=0).numpy()
-        hidden, cell = (processes.share(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
+        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), checkpoint.optimizer)
+        self.schedule.load_state_dict(checkpoint.schedule)
+        self.streams.positions = processes.own_part(tensors["positions"], dim=0).numpy()
+        hidden, cell = (processes.own_part(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
         self.carried = State(hidden, cell)
-        self.n_done = facts["n_done"]
+        self.n_steps_done = checkpoint.n_steps_done
 
 
 class Step(NamedTuple):
     """What one step did, in this process.
 
     number (int): The step, counted from 1.
-    loss (float): The sum of the cross-entropies of both directions. No likelihood if candidates were sampled.
-    n_predicted (int): How many there were.
+    loss (float): The sum of the cross-entropies of both directions. It is no likelihood if candidates were sampled.
+    n_predicted (int): The number of predictions.
     n_words (int): Words that were read.
     learn_rate (float): The learning rate.
     grad_norm (float): The norm of all gradients, before it was clipped.
-    seconds (float): How long it took, to read its batch included.
+    seconds (float): The time of the step, that of reading its batch included.
     """
 
     number: int
@@ -102,28 +118,28 @@ class Step(NamedTuple):
     seconds: float
 
 
-def train(
+def train_steps(
     learner: Learner, settings: TrainingSettings, processes: Processes, *, n_steps: int, n_softmax_steps: int
 ) -> Iterator[Step]:
-    """Learn, step by step, from where the learner is. Between two steps the learner can be looked at and saved.
+    """Train, step by step, from the learner's current state. The learner may be evaluated and saved between two steps.
 
-    learner (Learner): What is changed.
-    settings (TrainingSettings): How.
-    processes (Processes): Who learns together.
+    learner (Learner): The model, and all else that a step changes.
+    settings (TrainingSettings): The settings.
+    processes (Processes): The processes that train together.
     n_steps (int): The number of the last step.
-    n_softmax_steps (int): Steps, counted from the first, in which only the softmax learns.
-    YIELDS (Step): What happened.
+    n_softmax_steps (int): Steps, counted from the first, in which only the softmax is trained.
+    YIELDS (Step): The results of the step.
     """
     model, optimizer = learner.model, learner.optimizer
     module: torch.nn.Module | None = None
     start = time.perf_counter()
-    for batch in islice(learner.streams, n_steps - learner.n_done):
-        if module is None or learner.n_done == n_softmax_steps:
-            model.bilm.requires_grad_(learner.n_done >= n_softmax_steps)
-            # DistributedDataParallel looks once at what learns, so a biLM that begins to is wrapped again.
+    for batch in islice(learner.streams, n_steps - learner.n_steps_done):
+        if module is None or learner.n_steps_done == n_softmax_steps:
+            model.bilm.requires_grad_(learner.n_steps_done >= n_softmax_steps)
+            # DistributedDataParallel looks at requires_grad once, so the model is wrapped again when that changes.
             module = processes.join_gradients(model)
-        candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_done)
-        dropout = _make_dropout(settings, learner.n_done, processes)
+        candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_steps_done)
+        dropout = _make_dropout(settings, learner.n_steps_done, processes)
         with torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
             loss, learner.carried = module(
                 batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
@@ -133,27 +149,27 @@ def train(
         (loss / batch.targets_AN.size).backward()
         grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
         total = loss.item()
-        del loss  # and with it all that was kept for the gradients, before the next batch keeps as much
-        _check_finite(total, grad_norm, learner.n_done + 1, batch)
+        del loss  # and with it all that was kept for the gradients, before the next batch needs as much memory
+        _check_loss(total, grad_norm, learner.n_steps_done + 1, batch)
         learn_rate = optimizer.param_groups[0]["lr"]
         optimizer.step()
         learner.schedule.step()
-        learner.n_done += 1
+        learner.n_steps_done += 1
         n_predicted = int((batch.targets_AN != NO_TARGET).sum())
         seconds = time.perf_counter() - start
-        yield Step(learner.n_done, total, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+        yield Step(learner.n_steps_done, total, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
         start = time.perf_counter()
 
 
 def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:
-    """The same candidates in all processes."""
+    """Choose the words of the softmax in a step: the same in all processes."""
     if not 0 < settings.samples < n_words:
         return all_words(n_words)
     return sample_words(n_words, settings.samples, numpy.random.default_rng([settings.seed, step]))
 
 
 def _make_dropout(settings: TrainingSettings, step: int, processes: Processes) -> Dropout | None:
-    """Another dropout in each process."""
+    """Make the dropout of a step: different in each process."""
     if not settings.dropout:
         return None
     seed = numpy.random.SeedSequence([settings.seed, step, processes.rank]).generate_state(1, numpy.uint64)[0]
@@ -166,13 +182,13 @@ def _make_dropout(settings: TrainingSettings, step: int, processes: Processes) -
     return drop
 
 
-def _check_finite(loss: float, grad_norm: float, step: int, batch: Batch) -> None:
+def _check_loss(loss: float, grad_norm: float, step: int, batch: Batch) -> None:
     if math.isfinite(loss) and math.isfinite(grad_norm):
         return
     n_rows = batch.starts_TB.shape[1]
     first_row = (batch.types[i] for i in batch.types_AN[0, ::n_rows])
     words = " ".join(word for word in first_row if not isinstance(word, Mark))
     raise FloatingPointError(
-        f"At step {step} the loss is {loss} and the norm of the gradients {grad_norm}. The weights were not changed by "
-        f"this step. Its batch starts with: {words!r:.100}"
+        f"At step {step} the loss is {loss} and the norm of the gradients is {grad_norm}. This step did not change the "
+        f"weights. Its batch starts with: {words!r:.100}"
     )

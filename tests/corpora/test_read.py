@@ -1,4 +1,4 @@
-"""Corpora in all their forms, and what can be wrong with them."""
+"""Corpora in all supported formats, and what can be wrong with them."""
 
 import gzip
 import json
@@ -60,7 +60,7 @@ def write_docs_without_sentences(path: Path) -> None:
         ("b.spacy", write_docs_without_sentences),
     ],
 )
-def test_every_form(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+def test_every_format(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
     write(tmp_path / name)
     assert list(read_corpus(tmp_path / name, lang=None)) == SENTENCES
 
@@ -140,13 +140,17 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     fails("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', r'a.jsonl, line 2: expected an object with a "text"')
     fails("b.jsonl", b"{", r"b.jsonl, line 1: expected an object")
     fails("c.jsonl", b'{"text": 3}', r"c.jsonl, line 1: expected an object")
-    fails("a.spacy", b"these are no docs", "a.spacy is not a file of docs")
+    fails("a.spacy", b"these are no docs", "a.spacy is not a file that spaCy's DocBin wrote")
     fails("a.txt.gz", b"this is no gzip", "a.txt.gz cannot be read")
     fails("b.txt.gz", gzip.compress(b"words " * 1000)[:-20], "b.txt.gz cannot be read")
     zipped = gzip.compress(" ".join(map(str, random.Random(0).sample(range(10**6), 3000))).encode())
     fails("c.txt.gz", zipped[:1000] + b"\xff" * 200 + zipped[1200:], "c.txt.gz cannot be read")
     parts = srsly.msgpack_loads(zlib.decompress(DocBin(docs=[Doc(Vocab(), words=["It", "is"])]).to_bytes()))
-    fails("b.spacy", zlib.compress(srsly.msgpack_dumps({**parts, "cats": []})), "b.spacy is not a file of docs")
+    fails(
+        "b.spacy",
+        zlib.compress(srsly.msgpack_dumps({**parts, "cats": []})),
+        "b.spacy is not a file that spaCy's DocBin wrote",
+    )
     fails("a.csv", b"a,b", r"its name should end in \.txt, \.jsonl, \.spacy, \.txt\.gz")
     fails("a.txt", b"a", "spaCy cannot tokenize the language 'klingon'", lang="klingon")
     with pytest.raises(ValueError, match="no corpus at .*nowhere"):

@@ -1,23 +1,25 @@
-"""What is in a corpus, before hours are spent on it."""
+"""Statistics of a corpus, to choose the sizes of a model before hours are spent on training it."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from .sentences import Sentence
 
 VOCABULARY_SIZES = (10_000, 30_000, 100_000, 300_000, 800_000)
 PERCENTILES = (50, 90, 99)
 
 
 @dataclass(frozen=True)
-class Description:
-    """The numbers that decide about the sizes of a model.
+class CorpusStatistics:
+    """The size of a corpus, and how much of it models of several sizes would cover.
 
-    n_sentences, n_tokens, n_types (int): How much there is.
-    cut_tokens, cut_types (int): How many words are longer than the model reads.
-    examples (list[str]): The most frequent of those words.
+    n_sentences, n_tokens, n_types (int): Sentences, words, and different words.
+    cut_tokens, cut_types (int): Words, and different words, that are longer than the model reads.
+    cut_examples (list[str]): The most frequent of those words.
     sentence_lengths (dict[int, int]): By percentile, in tokens.
     word_lengths (dict[int, int]): By percentile, in bytes.
-    known (dict[int, float]): By size of vocabulary, the share of tokens that are in it.
+    coverage (dict[int, float]): By size of vocabulary, the fraction of tokens that are in it.
     """
 
     n_sentences: int
@@ -25,18 +27,18 @@ class Description:
     n_types: int
     cut_tokens: int
     cut_types: int
-    examples: list[str]
+    cut_examples: list[str]
     sentence_lengths: dict[int, int]
     word_lengths: dict[int, int]
-    known: dict[int, float]
+    coverage: dict[int, float]
 
 
-def describe_corpus(sentences: Iterable[list[str]], *, max_chars: int) -> Description:
-    """Count what is in a corpus.
+def compute_statistics(sentences: Iterable[Sentence], *, max_chars: int) -> CorpusStatistics:
+    """Compute the statistics of a corpus.
 
-    sentences (Iterable[list[str]]): The sentences' words.
-    max_chars (int): How many characters of a word the model reads: bytes of UTF-8, and two for the marks of its start and end.
-    RETURNS (Description): The numbers.
+    sentences (Iterable[Sentence]): The sentences.
+    max_chars (int): The most bytes of a word that the model reads, the marks of its start and end included.
+    RETURNS (CorpusStatistics): The statistics.
     """
     types: Counter[str] = Counter()
     sentence_lengths: Counter[int] = Counter()
@@ -54,21 +56,21 @@ def describe_corpus(sentences: Iterable[list[str]], *, max_chars: int) -> Descri
             cut[word] = count
     n_tokens = types.total()
     frequencies = sorted(types.values(), reverse=True)
-    return Description(
+    return CorpusStatistics(
         n_sentences=sentence_lengths.total(),
         n_tokens=n_tokens,
         n_types=len(types),
         cut_tokens=cut.total(),
         cut_types=len(cut),
-        examples=[word for word, _ in cut.most_common(5)],
+        cut_examples=[word for word, _ in cut.most_common(5)],
         sentence_lengths={percent: _percentile(sentence_lengths, percent) for percent in PERCENTILES},
         word_lengths={percent: _percentile(word_lengths, percent) for percent in PERCENTILES},
-        known={size: sum(frequencies[:size]) / n_tokens for size in VOCABULARY_SIZES if size < len(types)},
+        coverage={size: sum(frequencies[:size]) / n_tokens for size in VOCABULARY_SIZES if size < len(types)},
     )
 
 
 def _percentile(counts: Counter[int], percent: int) -> int:
-    """The smallest value that at least this share of all values do not exceed."""
+    """Find the smallest value that at least this percentage of all values do not exceed."""
     rest = percent / 100 * counts.total()
     for value in sorted(counts):
         rest -= counts[value]
