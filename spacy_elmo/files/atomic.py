@@ -167,4 +167,4 @@ def _sync_entry(path: Path) -> None:
         _sync(path.parent)
 
 
-naming = explain_write_errors
+naming = explain_write_errors  # the old name, until experiments/ uses the new one
