@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 
 from spacy_elmo.bilm.characters import Mark
 from spacy_elmo.bilm.embed import embed_sentences
-from spacy_elmo.bilm.warm_up import find_initial_state
+from spacy_elmo.bilm.initial_state import find_initial_state
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.encoder import get_bilm
 

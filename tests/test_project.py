@@ -303,7 +303,8 @@ def test_project_runs_all(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_project_rebuilds_the_bundled_model(tmp_path: Path) -> None:
     copy_project(tmp_path)
-    smaller = {"dump": "assets/wikipedia_sample/dump.xml", "every": 10, "recipe": "pretrain_tiny", "recipe_steps": 120}
+    smaller = {"wikipedia": "assets/wikipedia_sample/dump.xml", "held_out_every": 10}
+    smaller |= {"en_config": "pretrain_tiny", "en_steps": 120}
     options = [part for name, value in smaller.items() for part in (f"--vars.{name}", str(value))]
     output = run(sys.executable, "-m", "spacy", "project", "run", "en_elmo_sm", ".", *options, cwd=tmp_path)
     assert "58 articles of 222 paragraphs" in output

@@ -16,7 +16,7 @@ class DocLayers(NamedTuple):
     layers_LTW (NDArray): The layers.
     written_by (str): The name of the component that computed them: a pipeline may have two `elmo`.
     starts_T (NDArray): The first character of each token.
-    n_chars (int): The characters of the doc, its last space left out.
+    n_chars (int): The characters of the doc: docs that are made from a part of it have fewer.
     """
 
     layers_LTW: NDArray[Any]
@@ -39,7 +39,7 @@ def set_layers(doc: Doc, layers_LTW: NDArray[Any] | None, written_by: str) -> No
     """
     value = None
     if layers_LTW is not None:
-        value = DocLayers(layers_LTW, written_by, doc.to_array("IDX"), _n_chars(doc))._asdict()
+        value = DocLayers(layers_LTW, written_by, doc.to_array("IDX"), count_characters(doc))._asdict()
     _set_value(doc, value)
 
 
@@ -73,14 +73,15 @@ def _find(doc: Doc) -> DocLayers | None:
     value = doc.user_data.get(KEY)
     found = DocLayers(**value) if isinstance(value, dict) else None
     # A doc that was made from a part of another one has a copy of its data.
-    return found if found is not None and found.n_chars == _n_chars(doc) else None
+    return found if found is not None and found.n_chars == count_characters(doc) else None
 
 
 def _has_same_tokens(doc: Doc, found: DocLayers) -> bool:
     return bool(numpy.array_equal(found.starts_T, doc.to_array("IDX")))
 
 
-def _n_chars(doc: Doc) -> int:
+def count_characters(doc: Doc) -> int:
+    """RETURNS (int): The characters of a doc, its last space left out. Merging and splitting tokens does not change them."""
     return doc[-1].idx + len(doc[-1]) if len(doc) else 0
 
 

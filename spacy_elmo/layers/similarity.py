@@ -10,6 +10,8 @@ from spacy.errors import filter_warning
 from spacy.lexeme import Lexeme
 from spacy.tokens import Doc, Span, Token
 
+from .doc_layers import count_characters
+
 Vectors = NDArray[Any]  # vectors_TW
 
 
@@ -34,9 +36,10 @@ def elmo_similarity(one: Any, other: Any) -> float:
     """
     for each in (one, other):
         doc = each if isinstance(each, Doc) else each.doc
-        if len(doc) and not doc.tensor.size and "vector" not in doc.user_hooks:
+        if len(doc) and not getattr(doc.tensor, "size", 0) and "vector" not in doc.user_hooks:
             raise ValueError(
-                f"The doc {doc.text[:40]!r} has no vectors. A DocBin does not store them: run the pipeline on the doc again."
+                f"The doc {doc.text[:40]!r} has no vectors. A DocBin does not store them, and a doc_cleaner removes them: run the "
+                f"pipeline on the doc again."
             )
     return cosine(one, other)
 
@@ -65,27 +68,31 @@ def set_vector_hooks(doc: Doc, vectors_TW: Vectors) -> None:
     doc (Doc): The doc.
     vectors_TW (Vectors): A vector for each token.
     """
-    starts_T = doc.to_array("IDX")
-    for hooks, bounds in (
-        (doc.user_hooks, _doc_bounds),
-        (doc.user_span_hooks, _span_bounds),
-        (doc.user_token_hooks, _token_bounds),
-    ):
-        get_vector = partial(_mean_vector, starts_T=starts_T, vectors_TW=vectors_TW, bounds=bounds)
+    starts_T, n_chars = doc.to_array("IDX"), count_characters(doc)
+    for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+        get_vector = partial(_mean_vector, starts_T=starts_T, n_chars=n_chars, vectors_TW=vectors_TW)
         hooks["vector"] = get_vector
         hooks["vector_norm"] = partial(_norm, get_vector)
         hooks["has_vector"] = partial(_has_vector, get_vector)
 
 
-def _mean_vector(
-    each: Any, *, starts_T: NDArray[Any], vectors_TW: Vectors, bounds: Callable[[Any], tuple[int, int]]
-) -> NDArray[Any]:
-    """The mean of the vectors between two characters. Tokens may have been merged or split since the vectors were computed."""
-    start, end = bounds(each)
-    first = max(0, int(numpy.searchsorted(starts_T, start, side="right")) - 1)
-    rows_TW = vectors_TW[first : max(first + 1, int(numpy.searchsorted(starts_T, end, side="left")))]
+def _mean_vector(each: Any, *, starts_T: NDArray[Any], n_chars: int, vectors_TW: Vectors) -> NDArray[Any]:
+    """The mean of the vectors of a doc, span or token, found by its characters: tokens may have been merged or split since
+    the vectors were computed."""
+    span = _to_span(each)
+    if count_characters(span.doc) != n_chars:  # a doc that was made from a part of the first one, with its hooks
+        rows_TW = span.doc.tensor[span.start : span.end]
+    else:
+        first = max(0, int(numpy.searchsorted(starts_T, span.start_char, side="right")) - 1)
+        rows_TW = vectors_TW[first : max(first + 1, int(numpy.searchsorted(starts_T, span.end_char, side="left")))]
     mean: NDArray[Any] = rows_TW.mean(axis=0) if len(rows_TW) else numpy.zeros(vectors_TW.shape[1], dtype="float32")
     return mean
+
+
+def _to_span(each: Any) -> Span:
+    if isinstance(each, Token):
+        return each.doc[each.i : each.i + 1]
+    return each[:] if isinstance(each, Doc) else each
 
 
 def _norm(get_vector: Callable[[Any], NDArray[Any]], each: Any) -> float:
@@ -94,18 +101,6 @@ def _norm(get_vector: Callable[[Any], NDArray[Any]], each: Any) -> float:
 
 def _has_vector(get_vector: Callable[[Any], NDArray[Any]], each: Any) -> bool:
     return bool(get_vector(each).any())
-
-
-def _doc_bounds(doc: Doc) -> tuple[int, int]:
-    return 0, doc[-1].idx + len(doc[-1]) if len(doc) else 0
-
-
-def _span_bounds(span: Span) -> tuple[int, int]:
-    return span.start_char, span.end_char
-
-
-def _token_bounds(token: Token) -> tuple[int, int]:
-    return token.idx, token.idx + len(token)
 
 
 def accept_unsaved_hooks() -> None:

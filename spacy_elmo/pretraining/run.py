@@ -9,8 +9,8 @@ from pathlib import Path
 
 from confection import Config
 
+from ..bilm.initial_state import STREAMS, find_initial_state
 from ..bilm.lstm import State
-from ..bilm.warm_up import STREAMS, find_initial_state
 from ..files.atomic import write_file
 from .checkpoint import Checkpoint, Progress, RunIdentity
 from .language_model import LanguageModel

@@ -78,6 +78,10 @@ def test_similarity_without_vectors(nlp: Language) -> None:
     (doc,) = DocBin().from_bytes(DocBin(docs=[nlp(TEXT)]).to_bytes()).get_docs(nlp.vocab)
     with pytest.raises(ValueError, match="The doc 'They play .* has no vectors. A DocBin does not store them"):
         doc[1]._.elmo_similarity(doc[3])
+    nlp.add_pipe("doc_cleaner")
+    doc = nlp(TEXT)
+    with pytest.raises(ValueError, match="a doc_cleaner removes them"):
+        doc[1]._.elmo_similarity(doc[3])
 
 
 def test_vector_hooks_are_off_unless_asked_for(weights: str) -> None:
@@ -111,3 +115,10 @@ def test_vector_hooks_after_retokenization(weights: str) -> None:
     assert_allclose(doc[1].vector, vectors[1:3].mean(axis=0), atol=1e-6)
     for i, row in ((0, 0), (2, 3), (4, 5), (5, 5), (6, 6)):
         assert_allclose(doc[i].vector, vectors[row], atol=1e-6)
+
+
+def test_vector_hooks_of_a_doc_made_from_a_span(weights: str) -> None:
+    doc = make_elmo_nlp(weights, vector_hooks=True)(TEXT)
+    part = doc[3:6].as_doc()
+    assert_allclose([token.vector for token in part], doc.tensor[3:6], atol=1e-6)
+    assert_allclose(part.vector, doc.tensor[3:6].mean(axis=0), atol=1e-6)

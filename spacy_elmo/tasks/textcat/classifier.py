@@ -62,7 +62,7 @@ def build_biattentive_classifier_v1(
     )
     network = biattention(sizes, dropout=dropout)
     classes: Model[Floats2d, Floats2d] = (Softmax if exclusive_classes else Linear)(nO, network.get_dim("nO"))
-    # The gradient of spaCy's textcat is that of the scores, which Softmax takes for that of its logits: cross-entropy.
+    # spaCy's textcat passes scores minus gold. Softmax takes that as the gradient of its logits, which is cross-entropy.
     head: Model[Any, OutT] = chain(network, classes) if exclusive_classes else chain(network, classes, Logistic())
     tok2vecs = [tok2vec] if output is None else [tok2vec, output]
     return Model(
@@ -79,10 +79,12 @@ def build_biattentive_classifier_v1(
 def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -> None:
     *tok2vecs, head = model.layers
     if not X:
-        raise ValueError("A spacy_elmo.BiattentiveClassifier.v1 finds its widths in a sample of docs: give it one.")
+        raise ValueError(
+            "spacy_elmo.BiattentiveClassifier.v1 infers its widths from a sample of docs, but got none. Initialize it with docs."
+        )
     for tok2vec in tok2vecs:
         tok2vec.initialize(X)
-    # The widths are all that counts, and the sample's docs may be empty.
+    # Only the widths matter, and the docs of the sample may be empty.
     sources = [[model.ops.alloc2f(1, tok2vec.predict(X)[0].shape[1])] for tok2vec in tok2vecs]
     head.initialize(sources, None if Y is None else Y[:1])
     model.set_dim("nO", model.get_ref("output_layer").get_dim("nO"))
@@ -91,7 +93,7 @@ def init(model: Model[InT, OutT], X: InT | None = None, Y: OutT | None = None) -
 def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
     *tok2vecs, head = model.layers
     sources, backprop_sources = zip(*(tok2vec(docs, is_train) for tok2vec in tok2vecs), strict=True)
-    # spaCy scores a batch of empty docs as 0 without asking the model. Here an empty doc gets that in any batch.
+    # spaCy sets the scores of a batch of empty docs to 0 without calling the model. Here it is the same in any batch.
     read = [i for i, doc in enumerate(docs) if len(doc)]
     scores_BO = model.ops.alloc2f(len(docs), model.get_dim("nO"))
     if read:
@@ -102,7 +104,7 @@ def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, C
             d_sources = backprop_head(d_scores_BO[read])
             for vectors, d_vectors, backprop_source in zip(sources, d_sources, backprop_sources, strict=True):
                 gradients = dict(zip(read, d_vectors, strict=True))
-                # No tokens, no gradients: the vectors of an empty doc have the shape of theirs.
+                # An empty doc has no gradients. Its vectors have the shape of its gradients.
                 backprop_source([gradients.get(i, vectors_TI) for i, vectors_TI in enumerate(vectors)])
         return []
 
@@ -110,10 +112,10 @@ def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, C
 
 
 def resize_output(model: Model[InT, OutT], nO: int) -> Model[InT, OutT]:
-    """Make room for classes that are added, also after training: those that are there keep their weights.
+    """Add classes to a classifier, even after training. Existing classes keep their weights.
 
     model (Model): The classifier.
-    nO (int): How many classes it is to have.
+    nO (int): The new number of classes.
     RETURNS (Model): The classifier itself.
     """
     old, head = model.get_ref("output_layer"), model.layers[-1]
