@@ -165,6 +165,3 @@ def _sync_entry(path: Path) -> None:
     """Wait until a rename is on the disk. It has happened all the same where the system refuses to wait."""
     with suppress(OSError):
         _sync(path.parent)
-
-
-naming = explain_write_errors

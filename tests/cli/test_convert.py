@@ -1,27 +1,16 @@
-"""The commands, as typed."""
+"""`spacy elmo convert`, as typed."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy
-import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from spacy.cli._util import app
-from typer.testing import CliRunner
 
 from spacy_elmo.bilm.weights import load_weights, save_weights
 
 from ..command_line import run
 from ..helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
-
-
-def test_help_names_the_commands() -> None:
-    output = run("--help")
-    assert "convert" in output
-    assert "demo" in output
-    assert "python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf" in run("convert", "--help")
 
 
 def test_convert_there_and_back(tmp_path: Path) -> None:
@@ -80,66 +69,3 @@ def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
     message = run("convert", tmp_path / "weights", out, "--warm-up", tmp_path / "empty.txt", code=1)
     assert "no sentence in the text" in message
     assert not out.exists()
-
-
-def test_demo_tells_senses_apart(tmp_path: Path) -> None:
-    output = run("demo")
-    assert "The children [play] in the garden every afternoon. (verb)" in output
-    assert "She wrote a [play] about two rival kings. (noun)" in output
-    between = re.search(r"Similarity of the two: (\d\.\d{3})", output)
-    assert between
-    assert 0.3 < float(between[1]) < 0.8
-    right = re.search(r"same sense for (\d+) of 60 uses", output)
-    assert right
-    assert int(right[1]) > 40  # by chance, 5 of the 11 other uses would be right: 27
-    assert "Next: " in output
-    assert "(river)" in run("demo", "--word", "bank")
-    save_weights(random_bilm(), tmp_path / "weights")
-    assert run("demo", "--weights", tmp_path / "weights") != output
-    assert "no weights directory" in run("demo", "--weights", tmp_path / "nothing", code=1)
-    (tmp_path / "weights" / "model.safetensors").write_bytes(b"half")
-    message = run("demo", "--weights", tmp_path / "weights", code=1)
-    assert "Could not run the demo" in message
-    assert "model.safetensors" in message
-    assert "play, bank, spring, bat, match" in run("demo", "--word", "table", code=1)
-
-
-def test_neighbours(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("They play chess . He saw the play .\n\nCats sleep .\n", encoding="utf8")
-    output = run("neighbours", tmp_path / "text.txt", "We [play] cards.", "A [play] ended.", "-n", "2", "--layer", "0")
-    assert output.count("layer 0 1.000") == 4  # the token layer knows the word and no context
-    assert "We [play] cards." in output
-    assert "They [play] chess ." in output
-    output = run("neighbours", tmp_path / "text.txt", "We [play] cards.", "-n", "3")
-    assert "1.000" not in output
-    assert output.index("They [play] chess .") < output.index("He saw the [play] .")
-    assert "Cats" not in run("neighbours", tmp_path / "text.txt", "We [play].", "-n", "9", "--limit", "1")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["We play cards."], "one word in square brackets"),
-        (["We [play] [cards]."], "one word in square brackets"),
-        (["We [play cards]."], "'play cards' in square brackets is not one token"),
-        (["We [pl]ay cards."], "'pl' in square brackets is not one token"),
-        (["We [play].", "--layer", "3"], "no layer 3: the layers are 0 to 2"),
-        (["We [play].", "--lang", "nolang"], "nolang"),
-        (["We [play].", "--weights", "nothing"], "no weights directory"),
-    ],
-)
-def test_neighbours_say_what_is_wrong(tmp_path: Path, arguments: list[str], message: str) -> None:
-    (tmp_path / "text.txt").write_text("They play chess .\n", encoding="utf8")
-    assert message in run("neighbours", tmp_path / "text.txt", *arguments, code=1)
-
-
-def test_neighbours_in_nothing(tmp_path: Path) -> None:
-    assert "nothing.txt" in run("neighbours", tmp_path / "nothing.txt", "We [play].", code=1)
-    (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
-    assert "no sentence to search" in run("neighbours", tmp_path / "empty.txt", "We [play].", code=1)
-
-
-@pytest.mark.parametrize("command", [["convert"], []])
-def test_no_arguments_show_help(command: list[str]) -> None:
-    result = CliRunner().invoke(app, ["elmo", *command])
-    assert "Usage:" in result.output

@@ -1,0 +1,20 @@
+"""`spacy elmo`, as typed: its help."""
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from ..command_line import run
+
+
+def test_help_names_the_commands() -> None:
+    output = run("--help")
+    assert "convert" in output
+    assert "demo" in output
+    assert "python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf" in run("convert", "--help")
+
+
+@pytest.mark.parametrize("command", [["convert"], []])
+def test_no_arguments_show_help(command: list[str]) -> None:
+    result = CliRunner().invoke(app, ["elmo", *command])
+    assert "Usage:" in result.output
