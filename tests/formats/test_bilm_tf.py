@@ -19,7 +19,7 @@ from spacy_elmo.formats.bilm_tf import published_views, read_bilm_tf, read_optio
 
 from .. import reference
 from ..helpers import (
-    Arrays,
+    assert_same_arrays,
     published_arrays,
     published_options,
     random_bilm,
@@ -106,14 +106,6 @@ def test_published_files_survive_the_round_trip(shared: Path, name: str, tmp_pat
 
 
 # Random models
-
-
-def assert_same_arrays(found: Arrays, expected: Arrays) -> None:
-    """Compare to the last bit."""
-    assert found.keys() == expected.keys()
-    for key, array in expected.items():
-        assert found[key].dtype == array.dtype == numpy.float32
-        assert_array_equal(found[key], array, err_msg=key)
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
