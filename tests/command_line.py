@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
@@ -56,9 +57,8 @@ def run_project(directory: Path, workflow: str, **variables: str | int) -> str:
 def run_script(path: str, *arguments: str) -> str:
     """Run a Python script that leaves its arguments to typer, and say what it printed, in one line."""
     output = io.StringIO()
-    with mock.patch("sys.argv", [path, *arguments]), contextlib.redirect_stdout(output):
-        try:
-            runpy.run_path(path, run_name="__main__")
-        except SystemExit as end:
-            assert not end.code, output.getvalue()
+    argv = mock.patch("sys.argv", [path, *arguments])
+    with argv, contextlib.redirect_stdout(output), pytest.raises(SystemExit) as end:
+        runpy.run_path(path, run_name="__main__")
+    assert not end.value.code, output.getvalue()
     return " ".join(output.getvalue().split())

@@ -133,7 +133,7 @@ def test_project_runs_all(tmp_path: Path) -> None:
     copy_project(tmp_path)
     # A part of the training, so that it fits a test.
     config = tmp_path / "configs" / "pretrain_tiny.cfg"
-    config.write_text(config.read_text(encoding="utf8").replace("epochs = 12", "epochs = 4"), encoding="utf8")
+    config.write_text(config.read_text(encoding="utf8").replace("epochs = 12", "epochs = 2"), encoding="utf8")
     output = run_project(tmp_path, "all", seeds=1, ner_steps=20, textcat_steps=20)
     assert "The best model is training/bilm/model-best" in output
     scores = srsly.read_json(tmp_path / "training" / "bilm" / "perplexity.json")
