@@ -10,6 +10,7 @@ import torch
 from hypothesis import settings
 from spacy.tokens import DocBin, Span
 
+from .fresh_python import FreshPython
 from .skips import NEEDS_SHARED, pytest_addoption, pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_addoption", "pytest_sessionfinish", "pytest_terminal_summary"]
@@ -40,6 +41,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def fresh_python() -> Iterator[FreshPython]:
+    """Interpreters that have not imported what a test asks about."""
+    fresh = FreshPython()
+    yield fresh
+    fresh.close()
 
 
 @pytest.fixture(scope="session")
