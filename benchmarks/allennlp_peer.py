@@ -1,4 +1,4 @@
-"""The other side of speed.py: runs AllenNLP's Elmo, in an environment that has it. Reads a job as JSON from stdin."""
+"""Time AllenNLP's Elmo for speed.py, in an environment that has AllenNLP. Reads a job as JSON from stdin."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ def main(job: dict[str, Any]) -> None:
         layers: dict[str, Any] = {}
         for i, words in enumerate(sentences[: job["n_compared"]]):
             bilm._elmo_lstm._states = (
-                None  # it carries its state from call to call; each sentence starts from zero here
+                None  # AllenNLP carries the state from call to call; here sentences start from zero
             )
             activations = bilm(batch_to_ids([words]))["activations"]
             layers[str(i)] = numpy.stack([layer[0, 1 : len(words) + 1].numpy() for layer in activations])

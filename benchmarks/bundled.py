@@ -1,11 +1,11 @@
-"""Speed of the model in the package, beside the tok2vec that small spaCy pipelines have, in the same run.
+"""Measure the speed of the model in the package, and of the tok2vec of small spaCy pipelines in the same run.
 
     python benchmarks/bundled.py TEXT.txt
 
-TEXT.txt has one text per line. Both pipelines tokenize, split sentences and compute one vector per token, from raw text; the peer's
-tok2vec is a HashEmbedCNN of width 96 and depth 4, as in en_core_web_sm, with random weights: speed does not depend on them. Both
-sides take turns, and the table has the median of the rounds and of the rounds' ratios. `elmo` does not keep its layers, as the peer
-keeps none: `keep_layers = false`.
+TEXT.txt has one text per line. Both pipelines tokenize raw text, split sentences and compute one vector for each token.
+The peer's tok2vec is a HashEmbedCNN of width 96 and depth 4, as in en_core_web_sm. Its weights are random, because the
+speed does not depend on them. The two pipelines take turns, and the table has the medians of the rounds and of their
+ratios. `elmo` has keep_layers = false, since the peer has no layers to keep.
 """
 
 import argparse
@@ -26,7 +26,7 @@ PEER |= {"maxout_pieces": 3, "subword_features": True, "pretrained_vectors": Non
 LOAD = """
 import time, spacy
 nlp = spacy.blank("en"); nlp.add_pipe("elmo")
-import torch  # a second of its own, which any pipeline with a network pays
+import torch  # takes a second, with any pipeline that has a network
 start = time.perf_counter(); nlp("Hello"); print(time.perf_counter() - start)
 """
 
@@ -34,7 +34,7 @@ start = time.perf_counter(); nlp("Hello"); print(time.perf_counter() - start)
 def main() -> None:
     arguments = parse_arguments()
     texts = [line for line in arguments.text.read_text(encoding="utf8").splitlines() if line.strip()]
-    tokenizer = spacy.blank("en").tokenizer  # of its own, which remembers the words that it has seen
+    tokenizer = spacy.blank("en").tokenizer  # a separate one, because a tokenizer caches words
     n_tokens = sum(len(tokenizer(text)) for text in texts)
     ours, peer = make_ours(), make_peer()
     print(
@@ -96,10 +96,10 @@ def time_load() -> float:
     return float(subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD], capture_output=True, check=True).stdout)
 
 
-def print_row(name: str, rounds: list[list[float]], form: str, compared: str) -> None:
+def print_row(name: str, rounds: list[list[float]], number_format: str, compared: str) -> None:
     ours, peer = (statistics.median(values) for values in zip(*rounds, strict=True))
     ratio = statistics.median(ours / peer for ours, peer in rounds)
-    print(f"| {name} | {ours:{form}} | {peer:{form}} | {ratio:.2f} times {compared} |")
+    print(f"| {name} | {ours:{number_format}} | {peer:{number_format}} | {ratio:.2f} times {compared} |")
 
 
 if __name__ == "__main__":

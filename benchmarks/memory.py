@@ -1,9 +1,9 @@
-"""Whether memory stays flat while a long stream of docs goes through `nlp.pipe`.
+"""Measure the memory of `nlp.pipe` over a long stream of docs. It should stay constant.
 
     python benchmarks/memory.py SENTENCES.txt [--tokens 1000000] [--weights DIRECTORY]
 
-The sentences, one tokenized sentence per line, are repeated with numbered words mixed in, so that the stream has new word
-types all the way.
+SENTENCES.txt has one tokenized sentence per line. The sentences are repeated, each time with a new numbered word, so that
+new word types never end.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def stream(nlp: Language, sentences: list[list[str]]) -> Iterator[Doc]:
 
 
 def resident_mb() -> float:
-    """The memory of this process, from Linux's /proc."""
+    """RETURNS (float): The resident memory of this process, from Linux's /proc."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 1e6
 

@@ -1,12 +1,12 @@
-"""Tokens a second of `elmo`, and the ratio to AllenNLP's Elmo in the same run, at the sizes that were published.
+"""Measure tokens a second of `elmo`, and of AllenNLP's Elmo in the same run, with the sizes of the published models.
 
     python benchmarks/speed.py SENTENCES.txt
     python benchmarks/speed.py SENTENCES.txt --peer peer/bin/python --peer-module DIRECTORY
 
-SENTENCES.txt has one tokenized sentence per line. The weights are random: speed does not depend on them. The peer is a
-Python with AllenNLP, which needs an environment of its own; `--peer-module` is a directory with a module
-`allennlp_elmo` that imports its `Elmo`, `BiLM` and `batch_to_ids`. Timings of one machine vary, so both sides take
-turns and the table has the median of the rounds, and the median of the rounds' ratios.
+SENTENCES.txt has one tokenized sentence per line. The weights are random, because the speed does not depend on them.
+`--peer` is the Python of a separate environment with AllenNLP. `--peer-module` is a directory with a module
+`allennlp_elmo` that imports AllenNLP's `Elmo`, `BiLM` and `batch_to_ids`. Timings vary, so the two take turns, and the
+table has the medians of the rounds and of their ratios.
 """
 
 import argparse
@@ -28,15 +28,15 @@ from spacy.tokens import Doc
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.formats.bilm_tf import write_bilm_tf
+from spacy_elmo.formats import bilm_tf
 
 PUBLISHED: dict[str, dict[str, int]] = {
     "small": {"cells": 1024, "projection": 128, "highways": 1},
     "medium": {"cells": 2048, "projection": 256, "highways": 1},
     "original": {"cells": 4096, "projection": 512, "highways": 2},
 }
-N_SINGLE = 60  # sentences that are run one at a time
-N_COMPARED = 30  # sentences whose vectors are compared
+N_SINGLE = 60  # sentences to run one at a time
+N_COMPARED = 30  # sentences to compare the vectors of
 
 
 def main() -> None:
@@ -62,10 +62,10 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def measure(size: str, sentences: list[list[str]], directory: Path, arguments: argparse.Namespace) -> None:
-    """Measure one size in turns and print its rows of the table."""
+    """Measure one size and print its rows of the table."""
     bilm = make_bilm(**PUBLISHED[size])
     save_weights(bilm, directory / "weights")
-    write_bilm_tf(bilm, directory / "published")
+    bilm_tf.write(bilm, directory / "published")
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": str(directory / "weights")})
     nlp(Doc(nlp.vocab, words=sentences[0]))  # reads the weights
@@ -106,7 +106,7 @@ def make_bilm(cells: int, projection: int, highways: int) -> BiLM:
 
 
 def time_ours(nlp: Language, sentences: list[list[str]]) -> dict[str, float]:
-    """Tokens a second, in batches and one sentence at a time."""
+    """RETURNS (dict): Tokens a second, in batches and one sentence at a time."""
     docs = [Doc(nlp.vocab, words=words) for words in sentences]
     start = time.perf_counter()
     for _ in nlp.pipe(docs):
@@ -122,7 +122,7 @@ def time_ours(nlp: Language, sentences: list[list[str]]) -> dict[str, float]:
 def time_peer(
     published: Path, sentences: list[list[str]], layers: Path, arguments: argparse.Namespace
 ) -> dict[str, float]:
-    """The same for AllenNLP, which also writes the layers of some sentences."""
+    """RETURNS (dict): The same for AllenNLP, which also writes the layers of some sentences to a file."""
     job: dict[str, Any] = {"published": str(published), "sentences": sentences, "layers": str(layers)}
     job |= {"n_single": N_SINGLE, "n_compared": N_COMPARED, "module": str(arguments.peer_module)}
     command = [str(arguments.peer), str(Path(__file__).parent / "allennlp_peer.py")]
@@ -134,7 +134,7 @@ def time_peer(
 
 
 def compare(nlp: Language, sentences: list[list[str]], layers: Path) -> float:
-    """The largest difference to the peer's layers."""
+    """RETURNS (float): The largest difference to the peer's layers."""
     docs = nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences[:N_COMPARED])
     with numpy.load(layers) as peer:
         return max(float(numpy.abs(doc._.elmo_layers - peer[str(i)]).max()) for i, doc in enumerate(docs))

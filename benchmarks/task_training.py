@@ -1,9 +1,9 @@
-"""What a training step with ELMo costs beside the same step without it, epoch by epoch, in one run.
+"""Measure the time of training a task with ELMo, relative to its baseline, epoch by epoch in one run.
 
     python benchmarks/task_training.py [--config configs/ner.cfg] [--baseline configs/ner_baseline.cfg] [--train TRAIN.spacy]
         [--weights WEIGHTS] [--epochs 4]
 
-From the second epoch on the frozen biLM's outputs are remembered. `not remembered` is the same with cache_mb = 0.
+From the second epoch on, the outputs of the frozen biLM come from its cache. The row "no cache" has cache_mb = 0.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def make_nlp(config: Path, train: Path, overrides: dict[str, Any]) -> Language:
 
     config (Path): Its config.
     train (Path): The training docs.
-    overrides (dict): What to change in the config.
+    overrides (dict): Changes to the config.
     RETURNS (Language): The pipeline.
     """
     paths = {"paths.train": str(train), "paths.dev": str(train)}
@@ -34,12 +34,12 @@ def make_nlp(config: Path, train: Path, overrides: dict[str, Any]) -> Language:
 
 
 def time_epoch(nlp: Language, train: Path, dropout: float) -> float:
-    """Update a pipeline once for each batch.
+    """Train a pipeline for one epoch.
 
     nlp (Language): The pipeline.
     train (Path): The training docs.
-    dropout (float): The rate of dropout.
-    RETURNS (float): Seconds, without the reading of the docs.
+    dropout (float): The dropout rate.
+    RETURNS (float): The seconds of the updates, without reading the docs.
     """
     batches = list(minibatch(Corpus(train)(nlp), DOCS_PER_BATCH))
     optimizer = nlp.resume_training()
@@ -61,10 +61,10 @@ def main() -> None:
     pipelines = {
         "baseline": make_nlp(args.baseline, args.train, {}),
         "ELMo": make_nlp(args.config, args.train, weights),
-        "ELMo, not remembered": make_nlp(args.config, args.train, {**weights, "components.elmo.cache_mb": 0}),
+        "ELMo, no cache": make_nlp(args.config, args.train, {**weights, "components.elmo.cache_mb": 0}),
     }
     for epoch in range(1, args.epochs + 1):
-        # All of them in each epoch, so that whatever else the machine does falls on all.
+        # In turns, so that other load on the machine affects all of them.
         seconds = {name: time_epoch(nlp, args.train, dropout=0.1) for name, nlp in pipelines.items()}
         ratios = ", ".join(f"{name} {value / seconds['baseline']:.2f}" for name, value in seconds.items())
         print(f"epoch {epoch}: baseline {seconds['baseline']:.2f} s; relative to it: {ratios}")

@@ -1,10 +1,10 @@
-"""Training speed, and its ratio to a plain loop that learns the same, in one run.
+"""Measure the speed of pretraining, and of a plain loop that does the same work, in one run.
 
     python benchmarks/training.py TEXT [--config configs/pretrain.cfg] [--steps 12] [--rounds 3]
 
-TEXT is tokenized, one sentence per line. The plain loop is what one would write first: torch's LSTMs, one direction after the
-other, every token's spelling through a convolution, the scores of a whole batch at once, autograd for everything, float32.
-It has no clipping inside the LSTM, so it is not ELMo, but it does the same work.
+TEXT has one tokenized sentence per line. The plain loop is a first implementation: torch's LSTMs, one direction after the
+other, a convolution over the characters of every token, the scores of a whole batch at once, autograd and float32. Its
+LSTM has no clipping, so it is not ELMo, but the amount of work is the same.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class PlainDirection(nn.Module):
 
 
 class PlainModel(nn.Module):
-    """A biLM as one would write it first."""
+    """A first implementation of a biLM."""
 
     def __init__(self, config: BiLMConfig, n_words: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class PlainModel(nn.Module):
 def train_plainly(
     config: BiLMConfig, settings: TrainingSettings, vocabulary: Vocabulary, batches: Iterator[Batch]
 ) -> Iterator[int]:
-    """Train a plain model. YIELDS (int): The number of words that a step read."""
+    """Train a plain model. YIELDS (int): The number of words in a step."""
     model = PlainModel(config, len(vocabulary))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     n_rows = settings.batch_size
@@ -118,7 +118,7 @@ def train_plainly(
 def train_ours(
     config: BiLMConfig, settings: TrainingSettings, vocabulary: Vocabulary, streams: Streams
 ) -> Iterator[int]:
-    """Train as the package does. YIELDS (int): The number of words that a step read."""
+    """Train as the package does. YIELDS (int): The number of words in a step."""
     model = LanguageModel(
         BiLM(config).initialize(0), Softmax(len(vocabulary), config.projection).initialize(1, vocabulary.counts)
     )
@@ -166,8 +166,8 @@ def main() -> None:
     }
     speeds: dict[str, list[float]] = {name: [] for name in contestants}
     for steps in contestants.values():
-        list(islice(steps, 2))  # the first steps prepare
-    # In turns, so that what else the machine does weighs on all alike.
+        list(islice(steps, 2))  # the first steps are slower
+    # In turns, so that other load on the machine affects all of them.
     for _ in range(arguments.rounds):
         for name, steps in contestants.items():
             start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Make of a language model a directory that the package can carry: half the size."""
+"""Write a language model in half precision, for a model in the package."""
 
 from pathlib import Path
 
@@ -14,10 +14,9 @@ CARD = "README.md"
 def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     """Write a language model in half precision.
 
-    source (Path): The language model, such as model-best of a run.
-    output (Path): The directory to write. One that has a model is replaced, but not its card: that is written by hand.
-    lang (str | None): The language whose tokenizer made the text that it learned from. Only a model of text that was tokenized
-        beforehand does not know it.
+    source (Path): The language model, such as the model-best of pretraining.
+    output (Path): The directory to write. An existing model is replaced, but its model card (README.md) is kept.
+    lang (str | None): The language of the tokenizer. It is needed only if the model was pretrained on tokenized text.
     """
     try:
         model, vocabulary = load_language_model(source)
@@ -28,7 +27,7 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     size = sum(path.stat().st_size for path in output.iterdir())
     msg.good(f"{output}: {size / 1e6:.1f} MB")
     if (output / CARD).exists():
-        msg.info(f"{output / CARD} is as it was: does it describe this model?")
+        msg.info(f"{output / CARD} was kept: check that it describes this model")
 
 
 if __name__ == "__main__":

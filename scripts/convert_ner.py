@@ -1,4 +1,4 @@
-"""Turn words and IOB tags into spaCy's training format: train.conll, dev.conll and test.conll of a directory."""
+"""Convert words with IOB tags to spaCy's training format."""
 
 import re
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from wasabi import msg
 def convert_ner(source: Path, output: Path, lang: str = "en") -> None:
     """Write each sentence as a doc with its entities.
 
-    source (Path): A directory of train.conll, dev.conll and test.conll: a word, a tab and its tag per line; lines without a
-        word end a sentence.
+    source (Path): A directory with train.conll, dev.conll and test.conll: a word, a tab and its tag per line. A line without
+        a word ends a sentence.
     output (Path): The directory to write .spacy files to.
-    lang (str): The language, a blank pipeline of which makes the docs.
+    lang (str): The language of the docs.
     """
     vocab = spacy.blank(lang).vocab
     parts = {}
@@ -38,9 +38,8 @@ def convert_ner(source: Path, output: Path, lang: str = "en") -> None:
 def read_sentences(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     """Read the words and tags of each sentence.
 
-    path (Path): The file. Its entities may begin with I- where no other of their label is before them (IOB1), or always with B-
-        (IOB2).
-    YIELDS (tuple): Words and tags, the latter as IOB2.
+    path (Path): The file, with tags in IOB2 or in IOB1, where B- is used only after an entity with the same label.
+    YIELDS (tuple): Words, and tags in IOB2.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -49,10 +48,10 @@ def read_sentences(path: Path) -> Iterator[tuple[list[str], list[str]]]:
         if word.strip():
             tag = tag.strip()
             if not re.fullmatch("O|[BI]-.+", tag):
-                raise ValueError(f"Line {number} should be a word, a tab and O, B-label or I-label, got {line!r}.")
-            goes_on = bool(tags) and tags[-1][1:] == tag[1:]
+                raise ValueError(f"Line {number} must be a word, a tab and O, B-label or I-label, got {line!r}.")
+            continues = bool(tags) and tags[-1][1:] == tag[1:]
             words.append(word)
-            tags.append(f"B{tag[1:]}" if tag[0] == "I" and not goes_on else tag)
+            tags.append(f"B{tag[1:]}" if tag[0] == "I" and not continues else tag)
         elif words:
             yield words, tags
             words, tags = [], []

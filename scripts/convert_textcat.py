@@ -1,4 +1,4 @@
-"""Turn labelled lines into spaCy's training format: train.txt, dev.txt and test.txt of a directory."""
+"""Convert labelled lines to spaCy's training format."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ from wasabi import msg
 
 @dataclass(frozen=True)
 class Format:
-    """How the lines of a dataset are to be read.
+    """How to read the lines of a dataset.
 
-    tokenized (bool): Whether spaces separate tokens, so that spaCy's tokenizer is not needed.
-    names (dict[str, str]): What to call its labels, if not by themselves.
+    tokenized (bool): Whether the text is tokenized, with spaces between tokens.
+    names (dict[str, str]): New names of labels.
     """
 
     tokenized: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
 
-# By the name of the dataset's directory; all others are plain text under its own labels.
+# By the name of the dataset's directory. All other datasets are raw text, and keep the names of their labels.
 FORMATS = {
     "sst5": Format(
         tokenized=True,
@@ -32,11 +32,11 @@ FORMATS = {
 
 
 def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
-    """Write each line as a doc of one category.
+    """Write each line as a doc with one category.
 
-    source (Path): A directory of train.txt, dev.txt and test.txt: a label, a space or tab and the text per line.
+    source (Path): A directory with train.txt, dev.txt and test.txt: a label, a space or tab and a text per line.
     output (Path): The directory to write .spacy files to.
-    lang (str): The language, a blank pipeline of which tokenizes.
+    lang (str): The language of the tokenizer.
     """
     nlp = spacy.blank(lang)
     how = FORMATS.get(source.name, Format())
@@ -48,7 +48,7 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
             parts[part] = lines = list(read_lines(path))
             if not lines:
                 raise ValueError(f"There is no line in {path.name}.")
-            labels = labels or sorted({label for label, _ in lines})  # those of the training part
+            labels = labels or sorted({label for label, _ in lines})  # the labels of the training data
             unknown = {label for label, _ in lines} - set(labels)
             if unknown:
                 raise ValueError(
@@ -76,7 +76,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(path.read_text(encoding="utf8").split("\n"), start=1):
         parts = line.split(maxsplit=1)
         if len(parts) == 1:
-            raise ValueError(f"Line {number} should be a label and a text, got {line!r}.")
+            raise ValueError(f"Line {number} must be a label and a text, got {line!r}.")
         if parts:
             yield parts[0], parts[1].strip()
 

@@ -1,4 +1,4 @@
-"""Make plain text of an export of Wikipedia: one paragraph per line, and an empty line between articles."""
+"""Extract plain text from a Wikipedia export: one paragraph per line, and an empty line between articles."""
 
 import bz2
 import gzip
@@ -25,13 +25,13 @@ try:
 except ImportError:
     msg.fail("Reading wikitext needs mwparserfromhell", "pip install mwparserfromhell", exits=1)
 
-SHORTEST = 30  # characters of a paragraph; what is shorter is the leftover of something else
+SHORTEST = 30  # characters of a paragraph; anything shorter is a remnant of markup
 
-# Namespaces by their keys, which are the same in all languages. An export says what it calls them; these always work.
+# Namespaces by their keys, which are the same in all languages. An export lists its names for them; these always work.
 ARTICLE, FILE, CATEGORY = 0, 6, 14
 NAMESPACES = {"file": FILE, "image": FILE, "category": CATEGORY}
 
-# Tags by what becomes of them; of all others, the contents stay.
+# How tags are treated. The contents of all other tags are kept.
 INLINE = frozenset({"ref", "math", "chem", "ce", "score", "hiero", "indicator", "templatestyles", "style"})
 BLOCKS = frozenset(
     {"table", "gallery", "ul", "ol", "dl", "li", "dd", "dt", "hr", "references", "pre", "poem", "source", "timeline"}
@@ -48,10 +48,10 @@ DISAMBIGUATION = re.compile(
 )
 SWITCH = re.compile("__[A-Z_]+__")  # such as __NOTOC__
 QUOTES = re.compile("'{2,}")
-NO_PROSE = ("*", "#", ":", ";", "|", "!", "{")  # that a line of a list or of a broken table begins with
+NO_PROSE = ("*", "#", ":", ";", "|", "!", "{")  # the start of a line in a list or a broken table
 BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|</?[a-zA-Z][^<>]*>|<!--")
 SENTENCE_END = re.compile(r"""[.!?…。！？।؟]["'”’»)\]]*(?:\s|$)""")
-# What is around a template that was dropped. `f()` is no scar: there is no space before it.
+# Remnants around a template that was removed. `f()` is not one of them: it has no space before the parentheses.
 SCARS = [
     (re.compile(r"(?<=\()[\s,;:]+|[\s,;:]+(?=\))"), ""),
     (re.compile(r"(?:^|\s)(?:\(\)|\[\])"), ""),
@@ -79,7 +79,7 @@ class Page:
 def extract_wikipedia(dump: Path, output: Path, limit: Annotated[int | None, typer.Option(min=1)] = None) -> None:
     """Write the prose of all articles.
 
-    dump (Path): A MediaWiki export, such as pages-articles.xml.bz2: XML, compressed by bzip2, by gzip or not at all.
+    dump (Path): A MediaWiki export, such as pages-articles.xml.bz2: XML, optionally compressed by bzip2 or gzip.
     output (Path): The text file to write.
     limit (int | None): Stop after this many articles.
     """
@@ -92,12 +92,12 @@ def extract_wikipedia(dump: Path, output: Path, limit: Annotated[int | None, typ
 
 
 def extract_text(dump: Path, output: Path, *, limit: int | None = None) -> tuple[int, int]:
-    """Write the prose of all articles, all of it or nothing.
+    """Write the prose of all articles. If it fails, no file is written.
 
     dump (Path): The export.
     output (Path): The text file to write.
-    limit (int | None): The most articles.
-    RETURNS (tuple[int, int]): How many articles and paragraphs were written.
+    limit (int | None): The maximum number of articles.
+    RETURNS (tuple[int, int]): The numbers of articles and of paragraphs.
     """
     n_articles = n_paragraphs = 0
     with open_file(output) as file:
@@ -124,7 +124,7 @@ def read_articles(dump: Path) -> Iterator[list[str]]:
 
 
 def is_disambiguation(page: Page) -> bool:
-    """RETURNS (bool): Whether a page only lists others of the same name, as far as English names of templates tell."""
+    """RETURNS (bool): Whether a page is a disambiguation page, judged by English names of templates."""
     return page.title.endswith("(disambiguation)") or DISAMBIGUATION.search(page.text) is not None
 
 
@@ -132,10 +132,10 @@ def is_disambiguation(page: Page) -> bool:
 
 
 def read_pages(dump: Path) -> Iterator[Page]:
-    """Read the pages of an export. Nothing is held but the page that is being read.
+    """Read the pages of an export, with only one page in memory at a time.
 
     dump (Path): The export.
-    YIELDS (Page): A page, in its last revision.
+    YIELDS (Page): The last revision of a page.
     """
     if not dump.is_file():
         raise ValueError(f"There is no file {dump}.")
@@ -203,13 +203,13 @@ def _find_namespace(title: str, namespaces: dict[str, int]) -> int:
 
 
 def extract_paragraphs(wikitext: str, namespaces: dict[str, int] = NAMESPACES) -> list[str]:
-    """Take the paragraphs of prose out of an article.
+    """Extract the paragraphs of prose from an article.
 
     wikitext (str): The article.
     namespaces (dict[str, int]): The names of namespaces, in lower case, with their keys.
     RETURNS (list[str]): The paragraphs, each without a line break.
     """
-    # Style tags are left in the text: the parser takes an apostrophe behind italics for a part of them.
+    # Style tags stay in the text: the parser confuses an apostrophe after italics with their markup.
     text = SWITCH.sub("", _flatten(parse(wikitext, skip_style_tags=True), namespaces))
     blocks: list[list[str]] = [[]]
     for line in text.split("\n"):
@@ -248,7 +248,7 @@ def _flatten_node(node: Node, namespaces: dict[str, int]) -> str:
 def _flatten_tag(tag: Tag, namespaces: dict[str, int]) -> str:
     name = str(tag.tag).strip().lower()
     if name in LIST_ITEMS and tag.wiki_markup:
-        return str(tag.wiki_markup)  # the sign alone: its line is dropped later
+        return str(tag.wiki_markup)  # only the marker: its line is removed later
     if name == "br":
         return "\n"
     if name in INLINE:
@@ -260,7 +260,7 @@ def _flatten_tag(tag: Tag, namespaces: dict[str, int]) -> str:
 
 
 def _strip_style(line: str) -> str:
-    """Remove the apostrophes of bold and italics, by MediaWiki's rules, and leave those of the text."""
+    """Remove the apostrophes of bold and italics by MediaWiki's rules, and keep those of the text."""
     lengths = [len(run) for run in QUOTES.findall(line)]
     n_italic = sum(length == 2 or length >= 5 for length in lengths)
     n_bold = sum(length >= 3 for length in lengths)

@@ -1,4 +1,4 @@
-"""Hold out whole articles: of every so many, one for dev, another for test, and the rest to train on."""
+"""Split a text into training, dev and test data, by whole articles at regular intervals."""
 
 import gzip
 import zlib
@@ -23,7 +23,7 @@ def split_articles(texts: list[Path], output: Path, every: Annotated[int, typer.
 
     texts (list[Path]): Text files, gzipped (.gz) or not: one paragraph per line, and empty lines between articles.
     output (Path): The directory to write them to.
-    every (int): Of how many articles one is for dev and one for test. Each file is counted anew.
+    every (int): One of this many articles is for dev, and one for test. Each file is counted separately.
     """
     try:
         counts = split_files(texts, output, every=every)
@@ -37,11 +37,11 @@ def split_files(texts: list[Path], output: Path, *, every: int) -> Counter[str]:
 
     texts (list[Path]): The text files.
     output (Path): The directory.
-    every (int): Of how many articles one is for dev and one for test.
-    RETURNS (Counter[str]): How many articles each part has.
+    every (int): One of this many articles is for dev, and one for test.
+    RETURNS (Counter[str]): The number of articles in each part.
     """
     if inside := [path for path in texts if path.resolve().parent == output.resolve()]:
-        raise ValueError(f"{inside[0]} is in {output}, which is to be replaced. Choose another directory.")
+        raise ValueError(f"{inside[0]} is in {output}, which would be replaced. Choose another directory.")
     counts: Counter[str] = Counter()
     most = 0
     with write_directory(output, files={f"{part}.txt" for part in PARTS}) as draft:
@@ -73,13 +73,13 @@ def choose_part(number: int, every: int) -> str:
     """Choose where an article goes.
 
     number (int): Its number in its file, from 0.
-    every (int): Of how many articles one is for dev, and another, half a round later, for test.
+    every (int): One of this many articles is for dev, and another one, half an interval later, for test.
     RETURNS (str): "train", "dev" or "test".
     """
-    place = number % every
-    if place == DEV % every:
+    position = number % every
+    if position == DEV % every:
         return "dev"
-    return "test" if place == (DEV + every // 2) % every else "train"
+    return "test" if position == (DEV + every // 2) % every else "train"
 
 
 def read_articles(path: Path) -> Iterator[list[str]]:

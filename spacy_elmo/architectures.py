@@ -1,102 +1,40 @@
 """The registered builders: the table of contents of the model."""
 
-from typing import Literal
+from typing import Any
 
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from .layers.elmo import elmo
+from .layers.elmo import ARCHITECTURE, LISTENER_ARCHITECTURE, elmo
 from .layers.listener import ElmoListener
 from .layers.mix import mix
+from .layers.settings import ElmoSettings, ListenerSettings, takes
 from .layers.tok2vec import tok2vec
-from .tasks.crf_ner.tagger import crf_tagger
-from .tasks.crf_ner.transitions import ChainScores
 
 
-@registry.architectures("spacy_elmo.Elmo.v1")
-def build_elmo_v1(
-    *,
-    weights: str | None = None,
-    layers: str | int | list[float] = "mix",
-    gamma: float = 1.0,
-    layer_norm: bool = False,
-    dropout: float = 0.0,
-    l2: float = 0.0,
-    frozen: bool = True,
-    initial_state: Literal["stored", "zero"] = "stored",
-    max_batch_items: int = 8192,
-    window: int = 320,
-    overlap: int = 32,
-    cache_mb: int = 1024,
-    cache_dir: str | None = None,
-    learn_rate_share: float = 0.1,
-) -> Model[list[Doc], list[Floats2d]]:
-    """Build a biLM with a mix of its layers: what the `elmo` component runs, or a private one for a single component.
+@registry.architectures(ARCHITECTURE)
+@takes(ElmoSettings)
+def build_elmo_v1(**settings: Any) -> Model[list[Doc], list[Floats2d]]:
+    """Build a biLM with a mix of its layers: for the `elmo` component, or a private one for a single component.
 
-    weights (str | None): A weights directory, the name of a bundled model, or null for the default one.
-    layers (str | int | list[float]): How the layers become one vector: "mix" (learned, starts as the mean), "mean",
-        "top", the index of one layer (0 is the token layer), a weight for each layer, or "concat" for all side by side.
-    gamma (float): A factor on the vectors; with "mix" the one to start from.
-    layer_norm (bool): Whether each layer is normalized before mixing.
-    dropout (float): The share of the vectors that is dropped while training.
-    l2 (float): How strongly a learned mix is pulled to the mean (the paper's lambda).
-    frozen (bool): Whether the biLM stays as it is in training. The mix learns all the same.
-    initial_state (str): What the LSTMs start each sentence from: "stored" for the state that came with the weights,
-        where there is one, or "zero".
-    max_batch_items (int): The most tokens that go through the biLM at once: bounds the memory.
-    window (int): The most tokens that are read in one go; longer sentences are cut into overlapping windows.
-    overlap (int): Tokens of context that a window has on either side of a cut.
-    cache_mb (int): Megabytes of the frozen biLM's outputs to remember in training, where each epoch needs them again.
-    cache_dir (str | None): A directory for outputs that do not fit, or null to compute them again.
-    learn_rate_share (float): The share of the optimizer's learning rate for the biLM, if it is not frozen.
+    settings: Those of `ElmoSettings`.
     RETURNS (Model): Docs to vectors.
     """
-    settings = {"@architectures": "spacy_elmo.Elmo.v1", **locals()}
-    # spaCy imports every plugin at every start; the biLM is imported by those who use it.
-    from .layers.encoder import EncoderSettings, encoder
-
-    return elmo(
-        encoder(
-            EncoderSettings(
-                weights=weights,
-                frozen=frozen,
-                initial_state=initial_state,
-                max_batch_items=max_batch_items,
-                window=window,
-                overlap=overlap,
-                cache_mb=cache_mb,
-                cache_dir=cache_dir,
-                learn_rate_share=learn_rate_share,
-            )
-        ),
-        mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2),
-        settings,
-    )
+    return elmo(ElmoSettings(**settings))
 
 
-@registry.architectures("spacy_elmo.ElmoListener.v1")
-def build_elmo_listener_v1(
-    *,
-    upstream: str = "elmo",
-    layers: str | int | list[float] = "mix",
-    gamma: float = 1.0,
-    layer_norm: bool = False,
-    dropout: float = 0.5,
-    l2: float = 0.001,
-) -> Model[list[Doc], list[Floats2d]]:
-    """Build a listener with a mix of its own: the paper's way, one mix for each task.
+@registry.architectures(LISTENER_ARCHITECTURE)
+@takes(ListenerSettings)
+def build_elmo_listener_v1(**settings: Any) -> Model[list[Doc], list[Floats2d]]:
+    """Build a listener with its own mix: the paper's way, one mix for each task.
 
-    upstream (str): The name of the `elmo` component to listen to.
-    layers (str | int | list[float]): How the layers become one vector, as for `spacy_elmo.Elmo.v1`.
-    gamma (float): A factor on the vectors; with "mix" the one to start from.
-    layer_norm (bool): Whether each layer is normalized before mixing.
-    dropout (float): The share of the vectors that is dropped while training, whatever [training.dropout] says.
-    l2 (float): How strongly a learned mix is pulled to the mean (the paper's lambda).
+    settings: Those of `ListenerSettings`.
     RETURNS (Model): Docs to vectors, as wide as the upstream's biLM, or as all of its layers for "concat".
     """
-    return ElmoListener(upstream, mix(layers=layers, gamma=gamma, layer_norm=layer_norm, dropout=dropout, l2=l2))
+    checked = ListenerSettings(**settings)
+    return ElmoListener(checked.upstream, mix(checked))
 
 
 @registry.architectures("spacy_elmo.Tok2Vec.v1")
@@ -107,72 +45,12 @@ def build_tok2vec_v1(
     elmo_in: Model[list[Doc], list[Floats2d]] | None = None,
     elmo_out: Model[list[Doc], list[Floats2d]] | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
-    """Build what spacy.Tok2Vec.v2 is, with ELMo beside the embedding, beside the encoder's output, or both.
+    """Build a spacy.Tok2Vec.v2 with ELMo beside the embedding, beside the encoder's output, or both.
 
     embed (Model | None): Any embedding of spaCy's, or null to encode ELMo alone.
-    encode (Model | None): Any encoder of spaCy's, or null for a task that has one of its own.
-    elmo_in (Model | None): ELMo for the encoder to read, usually a spacy_elmo.ElmoListener.v1.
-    elmo_out (Model | None): ELMo beside the encoder's output: another listener, with a mix of its own.
+    encode (Model | None): Any encoder of spaCy's, or null for a task that has its own.
+    elmo_in (Model | None): ELMo at the encoder's input, usually a spacy_elmo.ElmoListener.v1.
+    elmo_out (Model | None): ELMo beside the encoder's output: another listener, with its own mix.
     RETURNS (Model): Docs to vectors.
     """
     return tok2vec(embed, elmo_in, encode, elmo_out)
-
-
-@registry.architectures("spacy_elmo.BiattentiveClassifier.v1")
-def build_biattentive_classifier_v1(
-    *,
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    exclusive_classes: bool,
-    output: Model[list[Doc], list[Floats2d]] | None = None,
-    feedforward_width: int = 64,
-    encoder_width: int = 64,
-    integrator_width: int = 64,
-    maxout_width: int = 64,
-    maxout_depth: int = 2,
-    maxout_pieces: int = 4,
-    dropout: float | None = None,
-    nO: int | None = None,
-) -> Model[list[Doc], Floats2d]:
-    """Build a biattentive classification network (McCann et al. 2017), as for SST-5 in the paper, for spaCy's `textcat`.
-
-    tok2vec (Model): Docs to the vectors that the network reads: a listener, or any tok2vec.
-    exclusive_classes (bool): Whether a doc is of exactly one class: true for `textcat`, false for `textcat_multilabel`.
-    output (Model | None): Docs to vectors that go beside the integrator's output before it is pooled: another listener,
-        for the paper's second mix.
-    feedforward_width (int): Width of the layer that reads each token's vector.
-    encoder_width (int): Hidden width of each direction of the LSTM below the attention.
-    integrator_width (int): Hidden width of each direction of the LSTM above the attention.
-    maxout_width, maxout_depth (int): Width and number of the maxout layers between pooling and scores.
-    maxout_pieces (int): Candidates of which each value of a maxout layer is the largest.
-    dropout (float | None): The share of the network's values that is dropped while training; null for
-        [training.dropout].
-    nO (int | None): The number of classes, which is found at initialization.
-    RETURNS (Model): Docs to scores, one a class. An empty doc has 0 in all of them.
-    """
-    from .tasks.textcat.classifier import biattentive_classifier
-    from .tasks.textcat.network import Sizes
-
-    sizes = Sizes(
-        feedforward_width=feedforward_width,
-        encoder_width=encoder_width,
-        integrator_width=integrator_width,
-        maxout_width=maxout_width,
-        maxout_depth=maxout_depth,
-        maxout_pieces=maxout_pieces,
-    )
-    return biattentive_classifier(tok2vec, output, sizes, exclusive_classes=exclusive_classes, dropout=dropout, nO=nO)
-
-
-@registry.architectures("spacy_elmo.CrfTagger.v1")
-def build_crf_tagger_v1(
-    *, tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None
-) -> Model[list[Doc], ChainScores]:
-    """Build the scores of a conditional random field for `crf_ner`: a linear layer on any tok2vec, and transitions.
-
-    With a BiLSTM as the tok2vec's encoder it is the BiLSTM-CRF of Lample et al. (2016), which the paper has for NER.
-
-    tok2vec (Model): Docs to vectors: any embedding and encoder, or a listener.
-    nO (int | None): The number of tags, 4 for each label and 1, which is found at initialization.
-    RETURNS (Model): Docs to the scores of tags and of transitions.
-    """
-    return crf_tagger(tok2vec, nO)

@@ -1,9 +1,12 @@
 """The component `elmo`: one contextual vector per token, for users in `Doc.tensor` and for other components to listen to."""
 
+import gc
+import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 from spacy.language import Language
@@ -14,18 +17,13 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
-from .architectures import build_elmo_v1
-from .layers.elmo import ENCODER_NAME
-from .layers.listener import (
-    ElmoListener,
-    Link,
-    batch_id,
-    drop_batch,
-    forward_tok2vec_listener,
-    init_tok2vec_listener,
-)
-from .layers.mix import initialize_mix, mix_width
-from .layers.similarity import accept_unsaved_hooks, set_similarity_hooks
+from .layers.doc_layers import add_extension, computed_layers, set_layers
+from .layers.elmo import MODEL_NAME, begin_step, check_weights, elmo, load
+from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink_stock_listener
+from .layers.mix import fit_mix, mix_sizes, mixer_of, reset_mix
+from .layers.settings import ComponentSettings, ElmoSettings, invalid, takes
+from .layers.similarity import accept_unsaved_hooks, add_extensions, set_similarity_hooks, set_vector_hooks
+from .layers.wiring import ListenerMap, check_wiring
 
 if TYPE_CHECKING:
     from .bilm.model import BiLM
@@ -35,103 +33,105 @@ Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its
 # Batches of this many `max_batch_items` are read ahead: sentences of similar length find each other, and memory is bounded
 # however long the docs are.
 READ_AHEAD = 4
+# Settings of the architecture that only listeners have.
+FOR_LISTENERS = ("dropout", "l2")
 
-# Whose layers a doc has, among its user data: there may be two `elmo` in a pipeline.
-WRITTEN_BY = "elmo_layers_written_by"
-
-if not Doc.has_extension("elmo_layers"):
-    Doc.set_extension("elmo_layers", default=None)
-
-
-# Those of the architecture, but for what only listeners have.
-SETTINGS = {name: value for name, value in build_elmo_v1.__kwdefaults__.items() if name not in ("dropout", "l2")}
+add_extension()
+add_extensions()
 
 
 @Language.factory(
     "elmo",
     assigns=["doc.tensor", "doc._.elmo_layers"],
-    default_config={"model": None, "keep_layers": True, **SETTINGS},
+    default_config={
+        "model": None,
+        **asdict(ComponentSettings()),
+        **{name: value for name, value in asdict(ElmoSettings()).items() if name not in FOR_LISTENERS},
+    },
 )
-def make_elmo(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], list[Floats2d]] | None,
-    weights: str | None,
-    layers: str | int | list[float],
-    gamma: float,
-    layer_norm: bool,
-    frozen: bool,
-    keep_layers: bool,
-    initial_state: Literal["stored", "zero"],
-    max_batch_items: int,
-    window: int,
-    overlap: int,
-    cache_mb: int,
-    cache_dir: str | None,
-    learn_rate_share: float,
-) -> "Elmo":
-    """Make an `elmo` component. The settings but for `keep_layers` are those of `spacy_elmo.Elmo.v1`.
+@takes(ComponentSettings, ElmoSettings, without=FOR_LISTENERS)
+def make_elmo(nlp: Language, name: str, model: Model[list[Doc], list[Floats2d]] | None, **settings: Any) -> "Elmo":
+    """Make an `elmo` component.
 
-    model (Model | None): A model of that architecture instead of one made from the settings.
-    keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`, and not only while a listener needs them.
+    nlp (Language): The pipeline.
+    name (str): The component's name.
+    model (Model | None): A model of `spacy_elmo.Elmo.v1` instead of one made from the settings.
+    settings: Those of `ComponentSettings` and `ElmoSettings`.
     RETURNS (Elmo): The component.
     """
+    component_settings = ComponentSettings(
+        **{field.name: settings.pop(field.name) for field in fields(ComponentSettings)}
+    )
     if model is None:
-        model = build_elmo_v1(
-            weights=weights,
-            layers=layers,
-            gamma=gamma,
-            layer_norm=layer_norm,
-            frozen=frozen,
-            initial_state=initial_state,
-            max_batch_items=max_batch_items,
-            window=window,
-            overlap=overlap,
-            cache_mb=cache_mb,
-            cache_dir=cache_dir,
-            learn_rate_share=learn_rate_share,
-        )
-    return Elmo(nlp.vocab, model, name, keep_layers=keep_layers)
+        elmo_settings = ElmoSettings(**settings)
+        if not _is_built_from_config():
+            check_weights(elmo_settings)
+        model = elmo(elmo_settings)
+    return Elmo(nlp.vocab, model, name, component_settings)
+
+
+def _is_built_from_config() -> bool:
+    """Say whether `Language.from_config` is building the pipeline: then its weights may be deserialized afterwards, and the
+    directory that they came from need not exist. spaCy does not tell a factory who called it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not Language.from_config.__func__.__code__:  # type: ignore[attr-defined]
+        frame = frame.f_back
+    return frame is not None
 
 
 class Elmo(Tok2Vec):
-    """Runs a biLM once for each sentence, writes its mixed layers to `Doc.tensor`, and feeds all who listen.
+    """Runs a biLM once for each sentence, writes its mixed layers to `Doc.tensor`, and feeds all listeners.
 
-    A tok2vec in what spaCy does with one: listeners, freezing, sourcing, `replace_listeners`, packaging.
+    spaCy treats it as a tok2vec: listeners, freezing, sourcing, `replace_listeners`, packaging.
     """
 
     def __init__(
-        self, vocab: Vocab, model: Model[list[Doc], list[Floats2d]], name: str = "elmo", *, keep_layers: bool = True
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], list[Floats2d]],
+        name: str = "elmo",
+        settings: ComponentSettings = ComponentSettings(),  # noqa: B008 (it is frozen)
     ) -> None:
         """Initialize the component. Weights are read when they are first needed.
 
         vocab (Vocab): The shared vocabulary.
         model (Model): Docs to vectors, as `spacy_elmo.Elmo.v1` builds it.
         name (str): The component's name.
-        keep_layers (bool): Whether all layers are kept in `doc._.elmo_layers`.
+        settings (ComponentSettings): What to write to a doc.
         """
-        if not model.layers or model.layers[0].name != ENCODER_NAME:
+        if model.name != MODEL_NAME:
             raise ValueError(f"The model of '{name}' must be built by spacy_elmo.Elmo.v1, got {model.name!r}.")
+        self._listener_map = ListenerMap()
         super().__init__(vocab, model, name)
-        self.keep_layers = keep_layers
+        self.settings = settings
         self.encoder, self.mix = model.layers
+        self._has_warned = False
         accept_unsaved_hooks()
 
+    @property
+    def listener_map(self) -> dict[str, list[Tok2VecListener]]:
+        """RETURNS (dict): The listeners of each component. spaCy sets it to {} and finds them again when it links a pipeline;
+        those that are not found again may listen to another component."""
+        return self._listener_map
+
+    @listener_map.setter
+    def listener_map(self, listeners: dict[str, list[Tok2VecListener]]) -> None:
+        for listener in self.listeners:
+            if not isinstance(listener, ElmoListener):
+                unlink_stock_listener(listener)
+        self._listener_map = ListenerMap(listeners)
+
     def load(self) -> "BiLM":
-        """Read the weights now, if that has not happened. Everything that needs them calls this by itself.
+        """Read the weights now, if that has not happened. Everything that needs them calls this.
 
         RETURNS (BiLM): The language model.
         """
-        from .layers.encoder import get_bilm
-
-        bilm = get_bilm(self.encoder)
-        initialize_mix(self.mix, bilm.config.depth + 1, only_if_new=True)
-        return bilm
+        return load(self.model)
 
     def predict(self, docs: Iterable[Doc]) -> Outputs:
         """Apply the biLM and the mix to docs, without modifying them.
 
-        docs (Iterable[Doc]): The docs, of which any may be empty.
+        docs (Iterable[Doc]): The docs. Any of them may be empty.
         RETURNS (tuple): For each doc its layers_LTW, and for each doc its vectors_TW.
         """
         self.load()
@@ -144,13 +144,15 @@ class Elmo(Tok2Vec):
         docs (Sequence[Doc]): The docs.
         outputs (tuple): What `predict` returned for them.
         """
-        keep_layers = self.keep_layers or self.listeners
+        keep_layers = self.settings.keep_layers or self.listeners
         for doc, layers_LTW, vectors_TW in zip(docs, *outputs, strict=True):
             doc.tensor = self._to_numpy(vectors_TW)
-            # spaCy remembers the mean of the vectors that were there.
+            # spaCy keeps the mean of the vectors that the doc had before.
             doc._vector = doc._vector_norm = None  # type: ignore[attr-defined]
-            self._set_layers(doc, layers_LTW if keep_layers else None)
+            set_layers(doc, self._to_numpy(layers_LTW) if keep_layers else None, self.name)
             set_similarity_hooks(doc)
+            if self.settings.vector_hooks:
+                set_vector_hooks(doc, doc.tensor)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Apply the component to a stream of docs.
@@ -175,10 +177,10 @@ class Elmo(Tok2Vec):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Run the biLM once, and hand its output to all listeners, whose gradients train the mix.
+        """Run the biLM once, and send its output to all listeners, whose gradients train the mix.
 
         examples (Iterable[Example]): A batch of examples.
-        drop (float): Not used: a pretrained biLM runs without dropout, and listeners have a rate of their own.
+        drop (float): Not used: a pretrained biLM runs without dropout, and listeners have their own rate.
         sgd (Optimizer | None): Applied when all listeners have sent their gradients.
         losses (dict | None): Gets the squared size of the gradients under the component's name.
         RETURNS (dict): The losses.
@@ -218,27 +220,18 @@ class Elmo(Tok2Vec):
         return losses
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Get ready for training: read the weights, and start from the mean of the layers.
+        """Prepare for training: read the weights, and start from the mean of the layers.
 
         get_examples (Callable): Returns examples; checked, but not used.
         nlp (Language | None): The pipeline.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
+        # A pipeline that is no longer used, and the gigabyte that its cache may have, can be part of a reference cycle, which
+        # Python frees some time later.
+        gc.collect()
         self.model.initialize()
-        if nlp is None or self.name not in nlp.pipe_names:
-            return
-        later = [nlp.get_pipe(name) for name in nlp.pipe_names[nlp.pipe_names.index(self.name) + 1 :]]
-        for component in later:
-            self.find_listeners(component)  # those of "*", now that the width is known
-        for name, other in nlp.pipeline:
-            if isinstance(other, Tok2Vec) and other is not self:
-                self._check_shared_listeners(name, other)
-        heard = {listener for _, other in nlp.pipeline for listener in getattr(other, "listeners", [])}
-        for component in later:
-            model = getattr(component, "model", None)
-            for node in model.walk() if isinstance(model, Model) else []:
-                if isinstance(node, Tok2VecListener) and node.upstream_name == "*" and node not in heard:
-                    self.check_listener(node)  # which nobody feeds: it has another width
+        if nlp is not None and self.name in nlp.pipe_names:
+            check_wiring(self, nlp)
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -249,13 +242,20 @@ class Elmo(Tok2Vec):
         """
         if isinstance(listener, ElmoListener):
             listener.link = Link(self)
-        elif listener.upstream_name == "*" and listener.maybe_get_dim("nO") != self._loaded_width():
+        elif listener.upstream_name == "*" and listener.maybe_get_dim("nO") != mixer_of(self.mix).maybe_get_dim("nO"):
             return
         else:
-            listener.replace_callbacks(
-                partial(forward_tok2vec_listener, link=Link(self)), init=partial(init_tok2vec_listener, link=Link(self))
-            )
+            link_stock_listener(listener, self)
         super().add_listener(listener, component_name)
+
+    def find_listeners(self, component: Any) -> None:
+        """Connect the listeners of a component that listen to this one, by its name or by "*".
+
+        component (Any): A component that comes later in the pipeline.
+        """
+        super().find_listeners(component)
+        if isinstance(component, Tok2Vec) and component.name in self.listener_map:
+            self._listener_map.irreplaceable.add(component.name)
 
     def remove_listener(self, listener: Tok2VecListener, component_name: str) -> bool:
         """Disconnect a listener.
@@ -264,11 +264,13 @@ class Elmo(Tok2Vec):
         component_name (str): The component that it belongs to.
         RETURNS (bool): Whether it was connected.
         """
-        listeners = self.listener_map.pop(component_name, [])
-        # A new list: `Language.replace_listeners` goes through the old one while it removes them, and would skip some.
+        listeners = self._listener_map.pop(component_name, [])
+        # A new list: `Language.replace_listeners` iterates over the old one while it removes them, and would skip some.
         rest = [other for other in listeners if other is not listener]
         if rest:
-            self.listener_map[component_name] = rest
+            self._listener_map[component_name] = rest
+        if len(rest) < len(listeners) and not isinstance(listener, ElmoListener):
+            unlink_stock_listener(listener)
         return len(rest) < len(listeners)
 
     def initialize_listener(self, listener: ElmoListener) -> None:
@@ -277,9 +279,11 @@ class Elmo(Tok2Vec):
         listener (ElmoListener): The listener.
         """
         config = self.load().config
-        initialize_mix(listener.layers[0], config.depth + 1)
+        mix = listener.layers[0]
+        reset_mix(mix)
+        fit_mix(mix, config.depth + 1, config.width)
         self.check_listener(listener)
-        listener.set_dim("nO", mix_width(listener.layers[0], config.depth + 1, config.width))
+        listener.set_dim("nO", mixer_of(mix).get_dim("nO"))
 
     def check_listener(self, listener: Tok2VecListener) -> None:
         """Refuse a listener of another width, or one that mixes another number of layers.
@@ -289,12 +293,15 @@ class Elmo(Tok2Vec):
         config = self.load().config
         n_layers = config.depth + 1
         mix = listener.layers[0] if isinstance(listener, ElmoListener) else self.mix
-        width = mix_width(mix, n_layers, config.width)
+        mixed_layers, mixed_width = mix_sizes(mix)
+        fits = mixed_layers in (None, n_layers) and mixed_width in (None, config.width)
+        if fits:
+            fit_mix(mix, n_layers, config.width)
+        width = mixer_of(self.mix if not fits else mix).get_dim("nO")
         expected = listener.maybe_get_dim("nO")
-        n_mixed = next((len(node.get_param("w")) for node in listener.walk() if node.has_param("w")), n_layers)
-        if expected not in (None, width) or n_mixed != n_layers:
-            raise ValueError(
-                f"A listener of '{self.name}' expects {n_mixed} layers and vectors of width {expected}, but the weights of "
+        if not fits or expected not in (None, width):
+            raise invalid(
+                f"A listener of '{self.name}' expects {mixed_layers} layers and vectors of width {expected}, but the weights of "
                 f"'{self.name}' have {n_layers} layers, for vectors of width {width}. If the listener is a "
                 f"spacy.Tok2VecListener.v1, set its width to {width}; if it was trained before, use the weights "
                 f"that it was trained with."
@@ -303,39 +310,36 @@ class Elmo(Tok2Vec):
     def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]:
         """Give a listener the layers of docs, computing those that are missing or another component's.
 
-        They are left on the docs for the next listener, but Doc.tensor is not: it may be another tok2vec's.
+        They are left on the docs for the next listener. Doc.tensor is not touched: it may be another tok2vec's.
 
         docs (list[Doc]): The docs.
-        is_train (bool): Whether the listener is being trained, which is when outputs are worth remembering.
+        is_train (bool): Whether the listener is being trained: then outputs are worth caching.
         RETURNS (list[Floats3d]): For each doc its layers_LTW.
         """
-        missing = [
-            doc
-            for doc in docs
-            if doc.user_data.get(WRITTEN_BY) != self.name
-            or doc._.elmo_layers is None
-            or doc._.elmo_layers.shape[1] != len(doc)
-        ]
-        # Even if there are none: what the encoder remembers depends on whether training goes on. A biLM that is not frozen
-        # learns in `update`, and nowhere else.
-        layers, _ = self.encoder(missing, is_train=is_train and self.encoder.attrs["settings"].frozen)
-        for doc, layers_LTW in zip(missing, layers, strict=True):
-            self._set_layers(doc, layers_LTW)
-        return [self.model.ops.asarray3f(doc._.elmo_layers) for doc in docs]
+        if is_train:
+            begin_step(self.encoder)
+        missing = [doc for doc in docs if computed_layers(doc, self.name) is None]
+        if missing:
+            if not is_train:
+                self._warn_of_other_pipeline(missing)
+            # A biLM that is not frozen is trained by `update`, and by nothing else.
+            layers, _ = self.encoder(missing, is_train=is_train and self.encoder.attrs["settings"].frozen)
+            for doc, layers_LTW in zip(missing, layers, strict=True):
+                set_layers(doc, self._to_numpy(layers_LTW), self.name)
+        return [self.model.ops.asarray3f(cast(Floats3d, computed_layers(doc, self.name))) for doc in docs]
 
     def provide_vectors(self, docs: list[Doc], *, is_train: bool) -> list[Floats2d]:
-        """Give a listener the vectors of docs. They are mixed anew, since any tok2vec may have written to Doc.tensor.
+        """Give a listener the vectors of docs. They are mixed again, since any tok2vec may have written to Doc.tensor.
 
         docs (list[Doc]): The docs.
         is_train (bool): Whether the listener is being trained.
         RETURNS (list[Floats2d]): For each doc its vectors_TW.
         """
-        self.load()
         vectors: list[Floats2d] = self.mix.predict(self.provide_layers(docs, is_train=is_train))
         return vectors
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the component, weights and all.
+        """Serialize the component with its weights.
 
         exclude (Iterable[str]): Fields to leave out.
         RETURNS (bytes): The component.
@@ -345,7 +349,7 @@ class Elmo(Tok2Vec):
         return data
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the component, weights and all.
+        """Write the component with its weights.
 
         path (str | Path): The directory.
         exclude (Iterable[str]): Fields to leave out.
@@ -353,31 +357,45 @@ class Elmo(Tok2Vec):
         self.load()
         super().to_disk(path, exclude=exclude)
 
-    def _set_layers(self, doc: Doc, layers_LTW: Floats3d | None) -> None:
-        doc._.elmo_layers = None if layers_LTW is None else self._to_numpy(layers_LTW)
-        doc.user_data[WRITTEN_BY] = self.name
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Elmo":
+        """Read a component, whatever the sizes of its biLM.
+
+        bytes_data (bytes): What `to_bytes` returned.
+        exclude (Iterable[str]): Fields to leave out.
+        RETURNS (Elmo): The component itself.
+        """
+        self._reset_sizes()
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Elmo":
+        """Read a component, whatever the sizes of its biLM.
+
+        path (str | Path): The directory.
+        exclude (Iterable[str]): Fields to leave out.
+        RETURNS (Elmo): The component itself.
+        """
+        self._reset_sizes()
+        super().from_disk(path, exclude=exclude)
+        return self
+
+    def _reset_sizes(self) -> None:
+        reset_mix(self.mix)
+        self.model.set_dim("nO", None, force=True)  # type: ignore[arg-type]
+
+    def _warn_of_other_pipeline(self, docs: list[Doc]) -> None:
+        """Warn once if docs come from a pipeline that this component is not in."""
+        if not self._has_warned and any(doc.vocab is not self.vocab for doc in docs):
+            self._has_warned = True
+            warnings.warn(
+                f"A component listens to the '{self.name}' of another pipeline, as if it was sourced without it. It works "
+                f"while that pipeline is in memory, and will fail after it is saved and loaded. Source '{self.name}' with it.",
+                stacklevel=2,
+            )
 
     def _to_numpy(self, array: FloatsXd) -> NDArray[Any]:
         to_numpy: Callable[[FloatsXd], NDArray[Any]] = self.model.ops.to_numpy
         return to_numpy(array)
-
-    def _check_shared_listeners(self, name: str, other: Tok2Vec) -> None:
-        """Refuse listeners that another component feeds as well: it would learn nothing from them."""
-        shared = {
-            component: both
-            for component, listeners in self.listener_map.items()
-            if (both := set(listeners) & set(other.listeners))
-        }
-        if shared:
-            is_own = any(isinstance(listener, ElmoListener) for both in shared.values() for listener in both)
-            raise ValueError(
-                f"Listeners with upstream = '*' in {list(shared)} listen to both '{self.name}' and '{name}', and would hear "
-                f'one alone. Name the one that each should listen to, such as upstream = "{self.name if is_own else name}".'
-            )
-
-    def _loaded_width(self) -> int | None:
-        bilm = self.encoder.shims[0]._model
-        return mix_width(self.mix, bilm.config.depth + 1, bilm.config.width) if bilm is not None else None
 
 
 def _batch_docs(stream: Iterable[Doc], max_docs: int, max_tokens: int) -> Iterator[list[Doc]]:

@@ -10,7 +10,10 @@ import torch
 from hypothesis import settings
 from spacy.tokens import DocBin, Span
 
+from spacy_elmo.bilm.weights import save_weights
+
 from .fresh_python import FreshPython
+from .helpers import random_bilm
 from .skips import NEEDS_SHARED, pytest_addoption, pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_addoption", "pytest_sessionfinish", "pytest_terminal_summary"]
@@ -66,3 +69,11 @@ def task_docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("docs") / "docs.spacy"
     DocBin(docs=made).to_disk(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A weights directory of a small random biLM, which nobody changes."""
+    path = tmp_path_factory.mktemp("weights") / "a"
+    save_weights(random_bilm(1), path)
+    return str(path)

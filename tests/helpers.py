@@ -6,8 +6,10 @@ from typing import Any
 
 import h5py
 import numpy
+import spacy
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
+from spacy.language import Language
 
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
@@ -38,6 +40,13 @@ def small_config(**changes: Any) -> BiLMConfig:
 def random_bilm(seed: int = 0, **changes: Any) -> BiLM:
     """Make a small model with random weights."""
     return BiLM(small_config(**changes)).initialize(seed)
+
+
+def make_elmo_nlp(weights: str, **config: Any) -> Language:
+    """Make a pipeline of `elmo` alone."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": weights, **config})
+    return nlp
 
 
 def published_options(**changes: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.embed import embed_sentences
-from spacy_elmo.formats.bilm_tf import read_bilm_tf, read_options
+from spacy_elmo.formats import bilm_tf
 
 from . import command_line, reference
 from .golden.make_golden import MODELS
@@ -50,7 +50,7 @@ def make_docs(nlp: Language) -> list[Doc]:
 
 
 def test_golden_models_are_as_their_script_says(golden: Path) -> None:
-    assert read_options(golden / "options.json") == BiLMConfig(
+    assert bilm_tf.read_options(golden / "options.json") == BiLMConfig(
         **MODELS[golden.name], max_chars=50, skip_connections=True
     )
     layers = stored_layers(golden)
@@ -63,7 +63,7 @@ def test_golden_models_are_as_their_script_says(golden: Path) -> None:
 
 @pytest.mark.parametrize("grad", [False, True], ids=["inference", "training"])
 def test_bilm_computes_the_layers_of_allennlp(golden: Path, grad: bool) -> None:
-    bilm = read_bilm_tf(golden / "options.json", golden / "weights.hdf5")
+    bilm = bilm_tf.read([golden / "options.json", golden / "weights.hdf5"])
     with torch.set_grad_enabled(grad):
         together = embed_sentences(bilm, SENTENCES, max_batch_items=1000)
         in_batches = embed_sentences(bilm, SENTENCES, max_batch_items=30)

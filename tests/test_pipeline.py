@@ -21,21 +21,14 @@ from spacy.tokens import Doc
 
 from spacy_elmo.bilm.characters import Mark
 from spacy_elmo.bilm.embed import embed_sentences
-from spacy_elmo.bilm.warm_up import find_initial_state
+from spacy_elmo.bilm.initial_state import find_initial_state
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.encoder import get_bilm
 
-from .helpers import random_bilm
+from .helpers import make_elmo_nlp, random_bilm
 
 TEXT = "They play a play on Broadway ."
 ODD_WORDS = [" ", "\n\n", "x" * 10_000, "🙂", "👩‍👩‍👧", "日本語", "naïve", "<S>", "</S>", "e\u0301", "\u200b", "a"]
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("weights") / "a"
-    save_weights(random_bilm(1), path)
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +38,15 @@ def other_weights(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def make_nlp(weights: str, **config: Any) -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("elmo", config={"weights": weights, **config})
-    return nlp
-
-
 @pytest.fixture(scope="module")
 def nlp(weights: str) -> Language:
-    return make_nlp(weights)
+    return make_elmo_nlp(weights)
 
 
 @pytest.fixture(scope="module")
 def own_nlp(weights: str) -> Language:
     """For the test that changes its settings."""
-    return make_nlp(weights)
+    return make_elmo_nlp(weights)
 
 
 def test_elmo_is_the_mean_of_the_bilm_s_layers(nlp: Language) -> None:
@@ -74,44 +61,6 @@ def test_elmo_is_the_mean_of_the_bilm_s_layers(nlp: Language) -> None:
     assert_array_equal(doc[1].vector, doc.tensor[1])
 
 
-def test_similarity_is_of_the_vectors_in_context(nlp: Language) -> None:
-    doc = nlp(TEXT)
-    verb, noun = doc.tensor[1], doc.tensor[3]
-    expected = float(verb @ noun / numpy.linalg.norm(verb) / numpy.linalg.norm(noun))
-    assert expected < 0.999
-    assert doc[1].similarity(doc[3]) == pytest.approx(expected, abs=1e-6)
-    assert doc[1:2].similarity(doc[3]) == pytest.approx(expected, abs=1e-6)
-    assert doc.similarity(nlp(TEXT)) == pytest.approx(1.0, abs=1e-6)
-    assert doc.similarity(nlp("")) == 0.0
-
-
-def test_vector_of_a_doc_is_never_that_of_another_model(weights: str, tmp_path: Path) -> None:
-    save_weights(random_bilm(2), tmp_path / "other")
-    doc = make_nlp(weights)(TEXT)
-    old, old_norm = doc.vector, doc.vector_norm
-    make_nlp(str(tmp_path / "other")).get_pipe("elmo")(doc)
-    assert_allclose(doc.vector, doc.tensor.mean(axis=0), atol=1e-6)
-    assert doc.vector_norm == pytest.approx(float(numpy.linalg.norm(doc.vector)))
-    assert not numpy.allclose(doc.vector, old)
-    assert doc.vector_norm != pytest.approx(old_norm)
-
-
-def test_similarity_hooks_of_the_user_stay(nlp: Language) -> None:
-    doc = nlp.make_doc(TEXT)
-    doc.user_token_hooks["similarity"] = lambda one, other: 42.0
-    nlp.get_pipe("elmo")(doc)
-    assert doc[1].similarity(doc[3]) == 42.0
-
-
-def test_serialized_doc_keeps_its_vectors(weights: str) -> None:
-    nlp = make_nlp(weights)
-    with warnings.catch_warnings():  # what is set in here is forgotten
-        doc = nlp(TEXT)
-    restored = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-    assert_array_equal(restored.tensor, doc.tensor)
-    assert_array_equal(restored._.elmo_layers, doc._.elmo_layers)
-
-
 @pytest.mark.parametrize(
     ("config", "share"),
     [
@@ -123,17 +72,17 @@ def test_serialized_doc_keeps_its_vectors(weights: str) -> None:
     ],
 )
 def test_layers_setting(weights: str, config: dict[str, Any], share: list[float]) -> None:
-    doc = make_nlp(weights, **config)(TEXT)
+    doc = make_elmo_nlp(weights, **config)(TEXT)
     assert_allclose(doc.tensor, numpy.tensordot(share, doc._.elmo_layers, axes=1), atol=1e-6)
 
 
 def test_layers_side_by_side(weights: str) -> None:
-    doc = make_nlp(weights, layers="concat", gamma=2.0)(TEXT)
+    doc = make_elmo_nlp(weights, layers="concat", gamma=2.0)(TEXT)
     assert_array_equal(doc.tensor, 2.0 * numpy.concatenate(list(doc._.elmo_layers), axis=1))
 
 
 def test_layer_norm_setting(weights: str) -> None:
-    nlp = make_nlp(weights, layer_norm=True, layers="top")
+    nlp = make_elmo_nlp(weights, layer_norm=True, layers="top")
     alone = nlp(TEXT).tensor
     assert_allclose(alone.mean(axis=-1), 0, atol=1e-6)
     in_company = list(nlp.pipe(["A completely different neighbour .", TEXT]))[1].tensor
@@ -141,7 +90,7 @@ def test_layer_norm_setting(weights: str) -> None:
 
 
 def test_keep_layers_false_keeps_none(weights: str, nlp: Language) -> None:
-    doc = make_nlp(weights, keep_layers=False)(TEXT)
+    doc = make_elmo_nlp(weights, keep_layers=False)(TEXT)
     assert doc._.elmo_layers is None
     assert_array_equal(doc.tensor, nlp(TEXT).tensor)
 
@@ -184,11 +133,11 @@ def test_sentences_are_independent_where_set(nlp: Language) -> None:
 
 def test_a_cut_is_hardly_felt(weights: str) -> None:
     words = [f"word{i % 17}" for i in range(150)]
-    whole = make_nlp(weights, window=1000)
+    whole = make_elmo_nlp(weights, window=1000)
     expected = whole.get_pipe("elmo")(Doc(whole.vocab, words=words)).tensor
-    cut = make_nlp(weights, window=100, overlap=32)
+    cut = make_elmo_nlp(weights, window=100, overlap=32)
     error = numpy.abs(cut.get_pipe("elmo")(Doc(cut.vocab, words=words)).tensor - expected).max()
-    no_context = make_nlp(weights, window=36, overlap=0)
+    no_context = make_elmo_nlp(weights, window=36, overlap=0)
     worse = numpy.abs(no_context.get_pipe("elmo")(Doc(no_context.vocab, words=words)).tensor - expected).max()
     assert error < 1e-4 < worse
 
@@ -229,7 +178,7 @@ def test_empty_doc_at_every_position(nlp: Language, position: int) -> None:
 
 
 def test_pipe_bounds_what_it_reads_ahead(weights: str) -> None:
-    nlp = make_nlp(weights, max_batch_items=10)
+    nlp = make_elmo_nlp(weights, max_batch_items=10)
     n_read = 0
 
     def stream() -> Any:
@@ -244,16 +193,16 @@ def test_pipe_bounds_what_it_reads_ahead(weights: str) -> None:
 
 def test_roundtrip_to_disk_needs_nothing_else(weights: str, other_weights: str, nlp: Language, tmp_path: Path) -> None:
     before = nlp(TEXT).tensor
-    assert not numpy.allclose(make_nlp(other_weights)(TEXT).tensor, before, atol=1e-3)
+    assert not numpy.allclose(make_elmo_nlp(other_weights)(TEXT).tensor, before, atol=1e-3)
     moved = tmp_path / "weights"
     shutil.copytree(weights, moved)
-    make_nlp(str(moved)).to_disk(tmp_path / "pipe")  # not even used before
+    make_elmo_nlp(str(moved)).to_disk(tmp_path / "pipe")  # not even used before
     shutil.rmtree(moved)
     assert_array_equal(spacy.load(tmp_path / "pipe")(TEXT).tensor, before)
 
 
 def test_roundtrip_to_bytes_from_other_weights(weights: str, other_weights: str, nlp: Language) -> None:
-    other = make_nlp(other_weights)
+    other = make_elmo_nlp(other_weights)
     assert not numpy.allclose(other(TEXT).tensor, nlp(TEXT).tensor, atol=1e-3)
     other.from_bytes(nlp.to_bytes())
     assert_array_equal(other(TEXT).tensor, nlp(TEXT).tensor)
@@ -261,13 +210,13 @@ def test_roundtrip_to_bytes_from_other_weights(weights: str, other_weights: str,
 
 def test_weights_of_another_size_can_be_deserialized(nlp: Language, tmp_path: Path) -> None:
     save_weights(random_bilm(3, projection=5, depth=1), tmp_path / "narrow")
-    fresh = make_nlp(str(tmp_path / "narrow"))
+    fresh = make_elmo_nlp(str(tmp_path / "narrow"))
     assert_array_equal(fresh.from_bytes(nlp.to_bytes())(TEXT).tensor, nlp(TEXT).tensor)
 
 
 def test_other_sizes_into_a_component_that_has_run(nlp: Language, tmp_path: Path) -> None:
     save_weights(random_bilm(3, projection=5, depth=1), tmp_path / "narrow")
-    used = make_nlp(str(tmp_path / "narrow"))
+    used = make_elmo_nlp(str(tmp_path / "narrow"))
     assert used(TEXT).tensor.shape == (7, 10)
     used.get_pipe("elmo").from_bytes(nlp.get_pipe("elmo").to_bytes())
     assert_array_equal(used(TEXT).tensor, nlp(TEXT).tensor)
@@ -284,7 +233,7 @@ def test_loaded_pipeline_goes_by_its_config(weights: str, nlp: Language, tmp_pat
 
 
 def test_first_use_in_inference_mode(weights: str, nlp: Language) -> None:
-    fresh = make_nlp(weights)
+    fresh = make_elmo_nlp(weights)
     with torch.inference_mode():
         assert_array_equal(fresh(TEXT).tensor, nlp(TEXT).tensor)
     assert_allclose(fresh("Other words").tensor, nlp("Other words").tensor, atol=1e-6)
@@ -301,7 +250,7 @@ HASH_EMBED |= {"subword_features": False, "pretrained_vectors": None}
 
 def test_threads(weights: str, nlp: Language) -> None:
     texts = [f"{TEXT} Number {i} of them ." for i in range(40)]
-    fresh = make_nlp(weights)
+    fresh = make_elmo_nlp(weights)
     with ThreadPoolExecutor(4) as pool:
         docs = list(pool.map(fresh, texts))
     for text, doc in zip(texts, docs, strict=True):
@@ -313,9 +262,9 @@ def test_pickled_component(nlp: Language) -> None:
     assert_array_equal(elmo(nlp.make_doc(TEXT)).tensor, nlp(TEXT).tensor)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_several_processes(weights: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nlp = make_nlp(weights)
+    nlp = make_elmo_nlp(weights)
     expected = nlp(TEXT)  # torch has run in this process: forked ones must not wait for its threads
     context = multiprocessing.get_context(method)
     monkeypatch.setattr("spacy.language.mp", context)
@@ -332,8 +281,8 @@ def test_initial_state_setting(weights: str, nlp: Language, tmp_path: Path) -> N
     find_initial_state(bilm, [TEXT.split()] * 20)
     save_weights(bilm, tmp_path / "warm")
     warm = str(tmp_path / "warm")
-    assert not numpy.allclose(make_nlp(warm)(TEXT).tensor, nlp(TEXT).tensor, atol=1e-3)
-    assert_allclose(make_nlp(warm, initial_state="zero")(TEXT).tensor, nlp(TEXT).tensor, atol=1e-6)
+    assert not numpy.allclose(make_elmo_nlp(warm)(TEXT).tensor, nlp(TEXT).tensor, atol=1e-3)
+    assert_allclose(make_elmo_nlp(warm, initial_state="zero")(TEXT).tensor, nlp(TEXT).tensor, atol=1e-6)
 
 
 def test_default_weights_are_read_when_they_are_first_used() -> None:
@@ -367,19 +316,15 @@ def test_default_weights_tell_senses_apart() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"weights": "no/such/directory"}, "no weights directory at no/such/directory"),
+        (
+            {"weights": "no/such/directory"},
+            "no weights directory at no/such/directory.*: en_elmo_sm.*pretrain.*convert",
+        ),
+        ({"weights": "en_elmo_small"}, "no weights directory at en_elmo_small .* Is 'en_elmo_sm' meant"),
+        ({"weights": __file__}, "is a file"),
         ({"layers": 7}, "index from 0 .* got 7"),
-    ],
-)
-def test_errors_at_first_use(weights: str, config: dict[str, Any], message: str) -> None:
-    nlp = make_nlp(**{"weights": weights, **config})
-    with pytest.raises(ValueError, match=message):
-        nlp(TEXT)
-
-
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
+        ({"layers": "maen"}, "one of 'mix', 'mean', 'top', 'concat', .* got 'maen'"),
+        ({"layers": [0.5, 0.5]}, "2 weights, but this biLM has 3 layers"),
         ({"max_batch_items": 0}, "max_batch_items must be 1 or more, got 0"),
         ({"window": 10, "overlap": 5}, "window = 10 and overlap = 5"),
         ({"overlap": -1}, "overlap must be 0 or more, got -1"),
@@ -387,14 +332,27 @@ def test_errors_at_first_use(weights: str, config: dict[str, Any], message: str)
         ({"wieghts": "x"}, "wieghts"),
     ],
 )
-def test_errors_in_config(weights: str, config: dict[str, Any], message: str) -> None:
+def test_mistakes_are_errors_at_add_pipe(weights: str, config: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make_nlp(**{"weights": weights, **config})
+        make_elmo_nlp(**{"weights": weights, **config})
+
+
+def test_weights_of_a_saved_pipeline_need_not_exist(weights: str, nlp: Language, tmp_path: Path) -> None:
+    shutil.copytree(weights, tmp_path / "moved")
+    moved = make_elmo_nlp(str(tmp_path / "moved"))
+    expected, data = moved(TEXT).tensor, moved.to_bytes()
+    moved.to_disk(tmp_path / "pipe")
+    shutil.rmtree(tmp_path / "moved")
+    assert_array_equal(spacy.load(tmp_path / "pipe")(TEXT).tensor, expected)
+    fresh = spacy.blank("en").from_config(moved.config)
+    with pytest.raises(ValueError, match="no weights directory at"):
+        fresh(TEXT)
+    assert_array_equal(fresh.from_bytes(data)(TEXT).tensor, expected)
 
 
 def test_frozen_setting(weights: str) -> None:
     for frozen in (True, False):
-        nlp = make_nlp(weights, frozen=frozen)
+        nlp = make_elmo_nlp(weights, frozen=frozen)
         parameters = list(get_bilm(nlp.get_pipe("elmo").encoder).parameters())
         assert all(parameter.requires_grad is not frozen for parameter in parameters)
         nlp.from_bytes(nlp.to_bytes())

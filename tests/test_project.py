@@ -144,7 +144,8 @@ def test_project_runs_all(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_project_rebuilds_the_bundled_model(tmp_path: Path) -> None:
     copy_project(tmp_path)
-    smaller = {"dump": "assets/wikipedia_sample/dump.xml", "every": 10, "recipe": "pretrain_tiny", "recipe_steps": 120}
+    smaller = {"wikipedia": "assets/wikipedia_sample/dump.xml", "held_out_every": 10}
+    smaller |= {"en_config": "pretrain_tiny", "en_steps": 120}
     output = run_project(tmp_path, "en_elmo_sm", **smaller)
     assert "58 articles of 222 paragraphs" in output
     assert "46 train, 6 dev, 6 test articles" in output

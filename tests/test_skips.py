@@ -13,7 +13,9 @@ SKIPPED = "import pytest\ndef test_it(): pytest.skip({reason!r})\n"
     ("source", "line", "options"),
     [
         (SKIPPED.format(reason="it is Monday"), "*test_it: it is Monday", ()),
-        (SKIPPED.format(reason="it is Monday"), "*test_it: it is Monday", ("-n", "1")),
+        pytest.param(
+            *(SKIPPED.format(reason="it is Monday"), "*test_it: it is Monday", ("-n", "1")), marks=pytest.mark.slow
+        ),
         ("import pytest\npytest.importorskip('no_such_module')\n", "*could not import 'no_such_module'*", ()),
         ("import pytest\n@pytest.mark.xfail\ndef test_it(): assert False\n", "*test_it: expected to fail", ()),
     ],

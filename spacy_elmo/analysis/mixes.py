@@ -1,4 +1,4 @@
-"""What a trained pipeline made of ELMo's layers: the weights of every learned mix."""
+"""The learned mixes of a trained pipeline: which of ELMo's layers its components use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 class LearnedMix:
     """A learned mix of layers: gamma * sum_k weights_k * layer_k (Peters et al. 2018, equation 1).
 
-    component (str): The component that it belongs to.
-    place (str): Where in the component's model it is, such as "tok2vec", or "elmo_in" and "elmo_out".
-    weights (list[float]): The share of each layer, the token layer first. They add up to 1.
-    gamma (float): The factor on all of them.
+    component (str): The name of its component.
+    part (str): The part of the component's model that has the mix, such as "tok2vec", or "elmo_in" and "elmo_out".
+    weights (list[float]): The weight of each layer, the token layer first. The weights add up to 1.
+    gamma (float): The factor of the sum.
     """
 
     component: str
-    place: str
+    part: str
     weights: list[float]
     gamma: float
 
     @property
     def name(self) -> str:
-        """RETURNS (str): Component and place in one."""
-        return f"{self.component}.{self.place}" if self.place else self.component
+        """RETURNS (str): The component and the part."""
+        return f"{self.component}.{self.part}" if self.part else self.component
 
 
 def learned_mixes(nlp: "Language") -> list[LearnedMix]:
     """List the learned mixes of a pipeline, in the pipeline's order.
 
     nlp (Language): The pipeline.
-    RETURNS (list[LearnedMix]): The mixes: one for each listener that learns its own. That of an `elmo` component is among them
-        if stock listeners share it, or if there are no listeners at all; otherwise nothing has trained it.
+    RETURNS (list[LearnedMix]): One mix for each listener that learns its own. The mix of an `elmo` component is included
+        if stock listeners share it, or if it has no listeners. Otherwise it is never trained.
     """
     from thinc.api import Model
 
-    from ..layers.scalar_mix import layer_shares
+    from ..layers.scalar_mix import layer_weights
 
     found = []
     for component, pipe in nlp.pipeline:
@@ -49,15 +49,15 @@ def learned_mixes(nlp: "Language") -> list[LearnedMix]:
         listeners = getattr(pipe, "listeners", [])
         if not isinstance(model, Model) or (listeners and all(listener.layers for listener in listeners)):
             continue
-        for mix, place in _find_mixes(model):
-            found.append(LearnedMix(component, place, layer_shares(mix), float(mix.get_param("gamma")[0])))
+        for mix, part in _find_mixes(model):
+            found.append(LearnedMix(component, part, layer_weights(mix), float(mix.get_param("gamma")[0])))
     return found
 
 
 def draw_mixes(mixes: Sequence[LearnedMix]) -> str:
-    """Draw learned mixes as shades.
+    """Draw learned mixes as a heat map.
 
-    mixes (Sequence[LearnedMix]): The mixes, one at least.
+    mixes (Sequence[LearnedMix]): The mixes, at least one.
     RETURNS (str): An SVG document.
     """
     return draw_heat_map(
@@ -69,22 +69,18 @@ def draw_mixes(mixes: Sequence[LearnedMix]) -> str:
 
 
 def layer_names(mixes: Sequence[LearnedMix]) -> list[str]:
-    """RETURNS (list[str]): What to call each of the layers that are mixed."""
+    """RETURNS (list[str]): The names of the layers, in charts and tables."""
     return ["Token layer", *(f"LSTM {i}" for i in range(1, max(len(mix.weights) for mix in mixes)))]
 
 
 def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]":
-    """Find the learned mixes of a model, each with the closest name that the model has for where it is."""
-    from ..layers.scalar_mix import SCALAR_MIX_NAME
-
-    places: dict[int, str] = {}
+    """Find the learned mixes of a model, each with the name of the innermost part that contains it."""
+    parts: dict[int, str] = {}
     for node in model.walk():
         for name in node.ref_names:
             part = node.maybe_get_ref(name)
-            # Outer nodes come first, so that an inner one's name for the same part stands.
+            # Outer nodes come first, so that inner names replace theirs.
             for inner in part.walk() if part is not None else []:
-                places[inner.id] = name
-    mixes = {
-        node.id: node for node in model.walk(order="dfs_pre") if node.name == SCALAR_MIX_NAME and node.has_param("w")
-    }
-    return [(mix, places.get(id, "")) for id, mix in mixes.items()]
+                parts[inner.id] = name
+    mixes = {node.id: node for node in model.walk(order="dfs_pre") if "nL" in node.dim_names and node.has_param("w")}
+    return [(mix, parts.get(id, "")) for id, mix in mixes.items()]

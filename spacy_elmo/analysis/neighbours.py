@@ -1,20 +1,20 @@
-"""Nearest neighbours in context: of all uses of all words in a text, those whose vectors are closest to that of one use."""
+"""Nearest neighbours in context: the uses of words in a text whose vectors are closest to the vector of one use."""
 
 import re
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
-import numpy
-import numpy.typing
 from spacy.language import Language
 from spacy.tokens import Doc, Token
+
+from .vectors import doc_vectors, stack_vectors, unit_vectors
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Neighbour(NamedTuple):
-    """One use of a word, and how close it is.
+    """A use of a word, and its similarity to the use that was searched for.
 
     similarity (float): The cosine of the angle between the two vectors.
     token (Token): The word, in its doc.
@@ -27,23 +27,23 @@ class Neighbour(NamedTuple):
 def find_neighbours(
     uses: list[Token], docs: Iterable[Doc], *, n: int = 5, layers: Sequence[int | None] = (None,)
 ) -> list[list[list[Neighbour]]]:
-    """Find the nearest neighbours of some uses of words. Of the docs, only those with a neighbour are held.
+    """Find the nearest neighbours of some uses of words. Only docs that contain a neighbour stay in memory.
 
     uses (list[Token]): The uses.
-    docs (Iterable[Doc]): Where to look, each doc with its vectors. A use is no neighbour of itself.
-    n (int): How many neighbours to find for each.
-    layers (Sequence[int | None]): The layers of the language model to compare, 0 being the token layer; None for
+    docs (Iterable[Doc]): The docs to search, with their vectors. A use is not its own neighbour.
+    n (int): The number of neighbours to find for each use.
+    layers (Sequence[int | None]): The layers of the language model to compare, where 0 is the token layer; None for
         Doc.tensor.
-    RETURNS (list[list[list[Neighbour]]]): For each layer and each use its neighbours, the closest first; of equally close
-        ones, the first in the docs.
+    RETURNS (list[list[list[Neighbour]]]): The neighbours for each layer and each use, closest first. Ties keep the
+        order of the docs.
     """
     if not uses:
         return [[] for _ in layers]
-    wanted = [numpy.stack([_unit_vectors(use.doc, layer)[use.i] for use in uses]) for layer in layers]
+    wanted = [unit_vectors(stack_vectors(uses, layer)) for layer in layers]
     found: list[list[list[Neighbour]]] = [[[] for _ in uses] for _ in layers]
     for doc in docs:
         for layer, wanted_UW, found_U in zip(layers, wanted, found, strict=True):
-            similarities_UT = wanted_UW @ _unit_vectors(doc, layer).T
+            similarities_UT = wanted_UW @ unit_vectors(doc_vectors(doc, layer)).T
             for use, best, similarities_T in zip(uses, found_U, similarities_UT, strict=True):
                 here = [
                     Neighbour(float(similarities_T[token.i]), token)
@@ -54,33 +54,10 @@ def find_neighbours(
     return found
 
 
-def _unit_vectors(doc: Doc, layer: int | None) -> numpy.typing.NDArray[numpy.floating]:
-    vectors_TW = _vectors(doc, layer)
-    norms_T1 = numpy.linalg.norm(vectors_TW, axis=1, keepdims=True)
-    return vectors_TW / numpy.where(norms_T1 == 0, 1, norms_T1)
-
-
-def _vectors(doc: Doc, layer: int | None) -> numpy.typing.NDArray[numpy.floating]:
-    if layer is None:
-        if len(doc.tensor) != len(doc):
-            raise ValueError(f"The doc {doc.text[:50]!r} has no vectors in Doc.tensor. Run `elmo` on it first.")
-        return numpy.asarray(doc.tensor)
-    layers_LTW = doc._.elmo_layers
-    if layers_LTW is None:
-        raise ValueError(f"The doc {doc.text[:50]!r} has no layers. Run `elmo` on it first, with keep_layers = true.")
-    if layers_LTW.shape[1] != len(doc):
-        raise ValueError(
-            f"The doc {doc.text[:50]!r} has layers for other tokens than it has now. Run `elmo` on it again."
-        )
-    if not 0 <= layer < len(layers_LTW):
-        raise ValueError(f"There is no layer {layer}: the layers are 0 to {len(layers_LTW) - 1}.")
-    return numpy.asarray(layers_LTW[layer])
-
-
 def read_use(nlp: Language, text: str) -> Token:
-    """Read a use of a word: a sentence with the word in square brackets.
+    """Read a use of a word from a sentence that has the word in square brackets.
 
-    nlp (Language): The pipeline.
+    nlp (Language): The pipeline that makes the doc.
     text (str): The sentence, such as "They [play] chess ."
     RETURNS (Token): The word, in its doc.
     """
@@ -100,10 +77,10 @@ def read_use(nlp: Language, text: str) -> Token:
 
 
 def mark_use(token: Token, *, width: int | None = None) -> str:
-    """Write a use of a word as it is read.
+    """Format a use of a word in the form that `read_use` reads.
 
     token (Token): The word, in its doc.
-    width (int | None): The most characters on either side; None for all.
+    width (int | None): The maximum number of characters on either side; None for no limit.
     RETURNS (str): The text with the word in square brackets.
     """
     text, start, end = token.doc.text, token.idx, token.idx + len(token)

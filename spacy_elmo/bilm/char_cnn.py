@@ -1,6 +1,6 @@
 """Characters to token vectors: filters, max-pooling, highways, projection.
 
-Shape suffixes beside those of lstm.py: V kind of character, C position in a word, D embedding of a character, F filter.
+Shape suffixes in addition to those of lstm.py: V character id, C position in a word, D character embedding, F filter.
 """
 
 from typing import Any
@@ -24,11 +24,11 @@ class CharCNN(nn.Module):
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
         self.config = config
-        # With values of its own, nn.Embedding has torch import its compiler, which takes two seconds, on the meta device.
+        # Without given values, nn.Embedding on the meta device makes torch import its compiler, which takes two seconds.
         values_VD = torch.empty(N_CHARACTERS, config.char_dim)
         self.embedding = nn.Embedding(N_CHARACTERS, config.char_dim, _weight=values_VD)
-        # A filter is a linear layer over the characters that it sees at once. As a matrix product it costs the same
-        # for every number of words, where conv1d prepares itself anew for each batch shape.
+        # A filter is a linear layer over the characters in its window. A matrix product is equally fast for any number
+        # of words, while conv1d has a set-up cost for each new batch shape.
         self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
         self.highways = nn.ModuleList(Highway(config.n_filters) for _ in range(config.highways))
         self.projection = (
@@ -36,10 +36,10 @@ class CharCNN(nn.Module):
         )
 
     def forward(self, chars_UC: Tensor) -> Tensor:
-        """Encode words by their spelling alone.
+        """Encode words from their characters, without context.
 
-        chars_UC (Tensor): Character ids, padded to one length. Padding takes part in the max-pool; a word padded with
-            `widest_filter` characters more than its own gives the same vector as one padded to `max_chars`.
+        chars_UC (Tensor): Character ids, padded to the same length. The max-pool includes the padding: a word needs at
+            least `widest_filter` padding characters, or `max_chars` in all, for the same vector in every batch.
         RETURNS (Tensor): vectors_UP.
         """
         embedded_UCD = self.embedding(chars_UC)
@@ -59,9 +59,9 @@ class CharCNN(nn.Module):
 
 
 class Highway(nn.Module):
-    """Carry some of the input on, transform the rest (Srivastava et al. 2015).
+    """A highway layer: a gate between the input and a transformation of it (Srivastava et al. 2015).
 
-    The gate opens for the *transformed* part, though the published files call it `carry`.
+    The published files call the gate `carry`, but it is the weight of the *transformed* part.
 
     width (int): Width of input and output.
     """
@@ -77,8 +77,8 @@ class Highway(nn.Module):
 
 
 class _MaxPool(torch.autograd.Function):
-    """The maximum over a word. Its gradient goes to where the maximum is, in equal parts where it is more than once, as
-    it often is in padding; amax would do the same, many times slower."""
+    """The maximum over a word's positions. Equal maxima, which are frequent in padding, share the gradient equally.
+    torch's amax computes the same, but its gradient is many times slower."""
 
     @staticmethod
     def forward(ctx: Any, x_UCF: Tensor) -> Tensor:
@@ -99,5 +99,5 @@ class _MaxPool(torch.autograd.Function):
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:
-    """Lay the characters that each position of a filter sees side by side: (U, C - width + 1, width * D)."""
+    """Concatenate the characters in the window of each position of a filter: (U, C - width + 1, width * D)."""
     return x_UCD.unfold(1, width, 1).transpose(2, 3).flatten(2)

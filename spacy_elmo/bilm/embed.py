@@ -1,4 +1,4 @@
-"""Sentences to layers: each word's spelling is read once, and sentences of similar length run together."""
+"""Sentences to layers: each word type is encoded once per batch, and sentences of similar length form a batch."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -20,14 +20,14 @@ def embed_sentences(
     initial_state: InitialState = "stored",
     encode_words: EncodeWords | None = None,
 ) -> list[Tensor]:
-    """Compute all layers of the biLM for each sentence, independently of all others.
+    """Compute all layers of the biLM for each sentence. The other sentences do not change the result.
 
     bilm (BiLM): The model.
     sentences (Sequence[Sequence[str]]): The sentences' words. A sentence may be empty.
-    max_batch_items (int): The most tokens to run at once, sentence marks included; a longer sentence runs alone.
-    initial_state (str): What each sentence starts from: "stored" or "zero".
-    encode_words (EncodeWords | None): Encodes word types; by default the model's own, a `WordCache` to remember them.
-    RETURNS (list[Tensor]): One layers_LTW for each sentence, in the sentences' order, without the marks.
+    max_batch_items (int): The maximum number of tokens in a batch, with sentence marks. A longer sentence runs alone.
+    initial_state (str): The state at the start of each sentence: "stored" or "zero".
+    encode_words (EncodeWords | None): Encodes word types, such as the method of a `WordCache`; by default the model's.
+    RETURNS (list[Tensor]): One layers_LTW for each sentence, in the order of the sentences, without the marks.
     """
     results: list[Tensor] = [torch.empty(0)] * len(sentences)
     for batch in _batch_by_length([len(sentence) + 2 for sentence in sentences], max_batch_items):
@@ -46,15 +46,15 @@ def run_batch(
     encode_words: EncodeWords | None = None,
     with_marks: bool = False,
 ) -> tuple[list[Tensor], State]:
-    """Run one batch of sentences from a given state.
+    """Run the biLM on one batch of sentences from a given state.
 
     bilm (BiLM): The model.
     sentences (Sequence[Sequence[str]]): The sentences' words.
-    state (State): What each sentence starts from.
-    encode_words (EncodeWords | None): Encodes word types; by default the model's own.
-    with_marks (bool): Whether the layers have the sentence marks, too.
-    RETURNS (tuple): One layers_LTW for each sentence, without the marks by default, and the state after each sentence: pass it
-        on to carry it over to the sentences that follow.
+    state (State): The state at the start of each sentence.
+    encode_words (EncodeWords | None): Encodes word types; by default the model's method.
+    with_marks (bool): Whether the layers include the sentence marks.
+    RETURNS (tuple): One layers_LTW for each sentence, and the state after each sentence. To carry the state over, pass
+        it in with the sentences that follow.
     """
     encode_words = encode_words or bilm.encode_words
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))

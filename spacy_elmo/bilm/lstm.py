@@ -1,10 +1,10 @@
-"""The LSTM of ELMo: clipped, projected, both directions at once; state goes in and comes out.
+"""The LSTM of ELMo, with clipping and a projection, both directions at once. The state is an argument and a result.
 
 torch.nn.LSTM has projections but no clipping, so it cannot run published weights.
 
-Shape suffixes, here and in the rest of bilm/: A direction (0 forward, 1 backward), B sentence, T step or token of one sentence,
-N token of the packed batch, U word type, L layer, P projection, W both directions' projections side by side, H memory cells, G the
-four gates side by side, X input and hidden state side by side.
+Shape suffixes, here and in the rest of bilm/: A direction (0 forward, 1 backward), B sentence, T step or token of one
+sentence, N token of the packed batch, U word type, L layer, P projection, W the projections of both directions, H
+memory cells, G the four gates, X input and hidden state. W, G and X are concatenations.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,19 +16,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import BiLMConfig
-from .recurrence import Recurrence, advance, clip_output, restart
+from .recurrence import Recurrence, advance, clip_output, reset_rows
 
-# Tokens whose gates are computed in one product, but in the first layer, which does it for all word types of a batch at
-# once. At the original size the gates of a token take 128 kB; more rows do not make the product faster.
+# The number of tokens whose gates are computed in one product. The first layer has one product for all word types of a
+# batch instead. At the original size the gates of a token take 128 kB, and more rows do not make the product faster.
 BLOCK_ROWS = 512
 
 Dropout = Callable[[Tensor], Tensor]
 
 
 class State(NamedTuple):
-    """What an LSTM remembers between two tokens, for every layer and direction.
+    """The state of the LSTMs between two tokens, for every layer and direction.
 
-    hidden_LABP (Tensor): The projected outputs, which recur.
+    hidden_LABP (Tensor): The projected outputs, which are inputs of the next step.
     cell_LABH (Tensor): The memory cells.
     """
 
@@ -37,14 +37,14 @@ class State(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """Where the tokens of a batch of sentences, longest first, lie in one long array without padding.
+    """The rows of a batch's tokens in one long array without padding.
 
-    Step t of all sentences lies before step t + 1 of any. Both directions share one packing, because a sentence has
-    the same length backwards.
+    Sentences are sorted by length, longest first. Step t of all sentences precedes step t + 1 of any. Both directions
+    have the same packing, because a sentence is as long backwards.
 
-    sizes (list[int]): How many sentences have a token at each step.
-    rows_N (Tensor): For each token in reading order (sentence by sentence), its row in the packed array.
-    mirror_N (Tensor): For each row, the row that the backward direction reads instead: its own inverse.
+    sizes (list[int]): The number of sentences that have a token at each step.
+    rows_N (Tensor): The row of each token, for tokens in reading order (sentence by sentence).
+    mirror_N (Tensor): For each row, the row that the backward direction reads instead. It is its own inverse.
     """
 
     sizes: list[int]
@@ -53,11 +53,11 @@ class Packing(NamedTuple):
 
     @classmethod
     def from_lengths(cls, lengths: list[int], device: torch.device) -> "Packing":
-        """Plan the packing of a batch.
+        """Compute the packing of a batch.
 
-        lengths (list[int]): The sentences' lengths, marks included, longest first.
-        device (torch.device): Where the batch will be.
-        RETURNS (Packing): The plan.
+        lengths (list[int]): The lengths of the sentences, with marks, longest first.
+        device (torch.device): The device of the batch.
+        RETURNS (Packing): The packing.
         """
         length_B = numpy.asarray(lengths)
         if (numpy.diff(length_B) > 0).any() or length_B[-1] < 1:
@@ -74,7 +74,7 @@ class Packing(NamedTuple):
 
 
 class BiLSTM(nn.Module):
-    """A stack of LSTM layers in each direction; the directions never meet.
+    """A stack of LSTM layers in each direction. The directions are independent.
 
     config (BiLMConfig): The sizes.
     """
@@ -92,27 +92,28 @@ class BiLSTM(nn.Module):
         state: State,
         *,
         keep: list[Tensor | None] | None = None,
-        anew: State | None = None,
+        initial: State | None = None,
         dropout: Dropout | None = None,
     ) -> tuple[list[Tensor], State]:
         """Run all layers over a packed batch.
 
         types_UP (Tensor): The vectors of the batch's word types.
-        types_AN (Tensor): The type of each token, in the order in which each direction reads.
-        sizes (list[int]): How many sentences, or rows, have a token at each step.
-        state (State): What each of them starts from.
-        keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew. For training.
-        anew (State | None): What those start from, hidden_LAP and cell_LAH; None for zeros.
-        dropout (Dropout | None): What is done to each layer's input. For training.
-        RETURNS (tuple): One outputs_ANP for each layer, the backward ones as that direction reads, and the state after
-            each sentence's own last step.
+        types_AN (Tensor): The type of each token, in the reading order of each direction.
+        sizes (list[int]): The number of sentences, or rows, that have a token at each step.
+        state (State): The state of each of them at the start.
+        keep (list[Tensor | None] | None): For each step, keep_B1: the rows that keep their state, in training. The
+            state of the other rows is reset before the step.
+        initial (State | None): The state that rows are reset to, hidden_LAP and cell_LAH; None for zeros.
+        dropout (Dropout | None): Dropout of each layer's input, in training.
+        RETURNS (tuple): One outputs_ANP for each layer, each direction in its own reading order, and the state after
+            the last step of each sentence.
         """
         if dropout is None and not torch.is_grad_enabled():
-            # The first layer's product is made for each type, not for each token.
+            # The first layer multiplies each type once, not each token.
             x = types_UP.expand(2, -1, -1)
             rows_AN: Tensor | None = types_AN + types_AN.new_tensor([[0], [len(types_UP)]])
         else:
-            # In full precision, in which the gradients of a frequent word's many tokens add up.
+            # In full precision, because the gradients of all tokens of a frequent word are summed.
             x, rows_AN = functional.embedding(types_AN, types_UP.to(state.cell.dtype)), None
         outputs: list[Tensor] = []
         hidden, cell = [], []
@@ -120,9 +121,15 @@ class BiLSTM(nn.Module):
             if dropout is not None:
                 x = dropout(x)
             y_ANP, hidden_ABP, cell_ABH = layer(
-                x, rows_AN, sizes, state.hidden[i], state.cell[i], keep, anew and (anew.hidden[i], anew.cell[i])
+                x,
+                rows_AN,
+                sizes,
+                state.hidden[i],
+                state.cell[i],
+                keep,
+                initial and (initial.hidden[i], initial.cell[i]),
             )
-            # The residual stays outside the cell: what recurs is the layer's own output.
+            # The residual is not part of the hidden state, which is the layer's own output.
             outputs.append(x + y_ANP if self.skip_connections and outputs else y_ANP)
             x, rows_AN = outputs[-1], None
             hidden.append(hidden_ABP)
@@ -131,10 +138,10 @@ class BiLSTM(nn.Module):
 
 
 class BiLSTMLayer(nn.Module):
-    """One layer, both directions side by side in one batched product.
+    """One layer, with both directions in one batched product.
 
-    weight_AXG holds the rows for the input, then those for the hidden state; its columns are the input gate, the new
-    values, the forget gate and the output gate, as in the published files.
+    The rows of weight_AXG are those of the input, then those of the hidden state. Its columns are the input gate, the
+    new values, the forget gate and the output gate, as in the published files.
 
     config (BiLMConfig): The sizes.
     """
@@ -143,7 +150,7 @@ class BiLSTMLayer(nn.Module):
         super().__init__()
         self.cell_clip = config.cell_clip
         self.projection_clip = config.projection_clip
-        # Every layer reads what the one below projected, so input and hidden state have the same width.
+        # The input of every layer is a projected output, so input and hidden state have the same width.
         self.weight = nn.Parameter(torch.empty(2, 2 * config.projection, 4 * config.cells))
         self.bias = nn.Parameter(torch.empty(2, 4 * config.cells))
         self.projection = (
@@ -158,24 +165,24 @@ class BiLSTMLayer(nn.Module):
         hidden_ABP: Tensor,
         cell_ABH: Tensor,
         keep: list[Tensor | None] | None = None,
-        anew: tuple[Tensor, Tensor] | None = None,
+        initial: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run one layer over a packed batch.
 
         x (Tensor): The layer's inputs: x_AUP, each word type once, or x_ANP, one for each token.
-        rows_AN (Tensor | None): Which row of x_AUP each token has, counted over both directions; None with x_ANP.
-        sizes (list[int]): Sentences at each step.
+        rows_AN (Tensor | None): The row of each token in x_AUP, counted over both directions; None with x_ANP.
+        sizes (list[int]): The number of sentences at each step.
         hidden_ABP, cell_ABH (Tensor): The state at the start.
-        keep (list[Tensor | None] | None): For each step, which rows go on; the others start anew.
-        anew (tuple | None): What those start from, hidden_AP and cell_AH; None for zeros.
-        RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
+        keep (list[Tensor | None] | None): For each step, the rows that keep their state. The others are reset.
+        initial (tuple | None): The state that rows are reset to, hidden_AP and cell_AH; None for zeros.
+        RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after the last step of each sentence.
         """
         keep = keep or [None] * len(sizes)
         if torch.is_grad_enabled():
             weights = (self.weight, _add_to_forget_gate(self.bias), self.projection)
             clips = (self.cell_clip, self.projection_clip)
             result: tuple[Tensor, Tensor, Tensor] = Recurrence.apply(  # type: ignore[no-untyped-call]
-                x, hidden_ABP, cell_ABH, *weights, clips, sizes, keep, anew
+                x, hidden_ABP, cell_ABH, *weights, clips, sizes, keep, initial
             )
             return result
         hidden_weight_APG = self.weight.chunk(2, dim=1)[1]
@@ -187,7 +194,7 @@ class BiLSTMLayer(nn.Module):
                 finished.append((h[:, size:], c[:, size:]))
                 h, c = h[:, :size], c[:, :size]
             if keep_B1 is not None:
-                h, c = restart(h, c, keep_B1, anew)
+                h, c = reset_rows(h, c, keep_B1, initial)
             gates.baddbmm_(h, hidden_weight_APG)
             c, tanh_c = advance(gates, c, self.cell_clip)
             h = gates.chunk(4, dim=-1)[3] * tanh_c
@@ -200,7 +207,7 @@ class BiLSTMLayer(nn.Module):
         return torch.cat(outputs, dim=1), torch.cat(last_hidden, dim=1), torch.cat(last_cell, dim=1)
 
     def _input_gates(self, x: Tensor, rows_AN: Tensor | None, sizes: list[int]) -> Iterator[Tensor]:
-        """The input's share of each step's gates. It needs no loop over time: few large products make it."""
+        """Compute the part of each step's gates that depends on the input: a few large products, without a loop over time."""
         weight_APG = self.weight.chunk(2, dim=1)[0]
         bias_A1G = _add_to_forget_gate(self.bias).unsqueeze(1)
         if rows_AN is not None:
@@ -214,7 +221,7 @@ class BiLSTMLayer(nn.Module):
 
 
 def _blocks(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """Group steps into blocks of about BLOCK_ROWS tokens: the first row of each, and the sizes of its steps."""
+    """Group steps into blocks of about BLOCK_ROWS tokens. Yields the first row of a block, and the sizes of its steps."""
     start, n_rows = 0, 0
     block: list[int] = []
     for size in sizes:
@@ -228,6 +235,6 @@ def _blocks(sizes: list[int]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _add_to_forget_gate(bias_AG: Tensor) -> Tensor:
-    """Open the forget gate by 1. TensorFlow adds this at run time: published files do not contain it."""
+    """Add 1 to the bias of the forget gate. TensorFlow adds it at run time: published files do not contain it."""
     i, j, f, o = bias_AG.chunk(4, dim=-1)
     return torch.cat([i, j, f + 1.0, o], dim=-1)

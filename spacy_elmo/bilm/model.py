@@ -14,8 +14,8 @@ from .lstm import BiLSTM, Packing, State
 
 InitialState = Literal["stored", "zero"]
 
-# Words that go through the char CNN at once: enough for fast products, few enough that short words are not padded
-# to the length of the longest of a large batch.
+# The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
+# are padded to the length of a long one.
 WORDS_AT_ONCE = 256
 
 
@@ -35,23 +35,23 @@ class BiLM(nn.Module):
         self.config = config
         self.char_cnn = CharCNN(config)
         self.lstm = BiLSTM(config)
-        # The state that sentences start from, where the weights come with one: (L, 2, P) and (L, 2, H).
+        # The state at the start of a sentence, if the weights include one: (L, 2, P) and (L, 2, H).
         self.register_buffer("initial_hidden", None)
         self.register_buffer("initial_cell", None)
 
     @property
     def initial_state(self) -> State | None:
-        """RETURNS (State | None): The state that sentences start from, hidden_LAP and cell_LAH, where there is one."""
+        """RETURNS (State | None): The stored state at the start of a sentence, hidden_LAP and cell_LAH."""
         hidden, cell = self.initial_hidden, self.initial_cell
         return None if hidden is None or cell is None else State(hidden, cell)
 
     @property
     def device(self) -> torch.device:
-        """RETURNS (torch.device): Where the weights are."""
+        """RETURNS (torch.device): The device of the weights."""
         return self.char_cnn.embedding.weight.device
 
     def initialize(self, seed: int) -> "BiLM":
-        """Fill the model with random weights, the same for the same seed on every platform.
+        """Fill the model with random weights. The same seed gives the same weights on every platform.
 
         seed (int): The seed.
         RETURNS (BiLM): The model itself.
@@ -59,7 +59,7 @@ class BiLM(nn.Module):
         random = numpy.random.RandomState(seed)
         with torch.no_grad():
             for parameter in self.parameters():
-                # What a product sums over: LSTM weights are (direction, in, out), nn.Linear has (out, in).
+                # The number of summands in a product. LSTM weights are (direction, in, out), those of nn.Linear (out, in).
                 fan_in = parameter.shape[-2 if parameter.dim() == 3 else -1]
                 values = random.standard_normal(tuple(parameter.shape)) / numpy.sqrt(fan_in)
                 parameter.copy_(torch.as_tensor(values))
@@ -68,8 +68,8 @@ class BiLM(nn.Module):
     def encode_words(self, words: Sequence[Word]) -> Tensor:
         """Encode words without context.
 
-        words (Sequence[Word]): The words, best each of them once.
-        RETURNS (Tensor): vectors_UP, in the words' order.
+        words (Sequence[Word]): The words. Repeated words are encoded repeatedly.
+        RETURNS (Tensor): vectors_UP, in the order of the words.
         """
         config = self.config
         spellings = [encode_word(word, config.max_chars) for word in words]
@@ -84,10 +84,10 @@ class BiLM(nn.Module):
         return torch.cat(vectors)[back]
 
     def start(self, n_sentences: int, initial_state: InitialState = "stored") -> State:
-        """Make the state that sentences start from.
+        """Make the state at the start of sentences.
 
-        n_sentences (int): How many sentences.
-        initial_state (str): "stored" for the state that came with the weights, where there is one; "zero" for zeros.
+        n_sentences (int): The number of sentences.
+        initial_state (str): "stored" for the state that is stored with the weights, if any; "zero" for zeros.
         RETURNS (State): One state for each sentence.
         """
         if initial_state not in get_args(InitialState):
@@ -104,10 +104,10 @@ class BiLM(nn.Module):
 
         types_UP (Tensor): The vectors of the batch's word types, sentence marks included.
         types_N (Tensor): The type of each token of the packed batch.
-        packing (Packing): Where each sentence lies.
-        state (State): What each sentence starts from.
-        RETURNS (tuple): layers_LNW, packed, and the state after each sentence. Layer 0 is the token vector twice; the
-            others are both directions side by side.
+        packing (Packing): The rows of each sentence.
+        state (State): The state at the start of each sentence.
+        RETURNS (tuple): layers_LNW, packed, and the state after each sentence. Layer 0 is the token vector twice. The
+            other layers are concatenations of both directions.
         """
         types_AN = torch.stack([types_N, types_N[packing.mirror_N]])
         outputs, state = self.lstm(types_UP, types_AN, packing.sizes, state)

@@ -1,11 +1,11 @@
-"""One LSTM layer over time, with its gradients worked out by hand.
+"""All steps of one LSTM layer, with hand-written gradients.
 
-Training spends most of its time here. Autograd would keep twice as many tensors and multiply each step's weights on
-its own; here a step is two products forward and two back, and the gradients of the weights are one product for all
-steps.
+Training spends most of its time here. Autograd would keep twice as many tensors and compute the gradient of the weights
+step by step. Here a step is two products forward and two backward, and the gradient of the weights is one product for
+all steps.
 
 Shape suffixes: A direction, N token of the packed batch, B sentence or row, P projection, H memory cells, X input and
-hidden state side by side (2 P), G the four gates side by side (4 H).
+hidden state (2 P), G the four gates (4 H).
 """
 
 from typing import Any
@@ -20,11 +20,11 @@ Clips = tuple[float | None, float | None]
 
 
 def advance(gates_ABG: Tensor, cell_ABH: Tensor, clip: float | None) -> tuple[Tensor, Tensor]:
-    """Open the gates for one step. tanh(x) is 2 * sigmoid(2 x) - 1 here, which is several times as fast on a CPU.
+    """Apply the gates of one step. tanh(x) is computed as 2 * sigmoid(2 x) - 1, which is several times faster on a CPU.
 
-    gates_ABG (Tensor): The sums that go into the gates; replaced by their sigmoids, that of the new values doubled.
+    gates_ABG (Tensor): The gates before the activation, replaced by their sigmoids. The new values are doubled first.
     cell_ABH (Tensor): The memory cells before the step.
-    clip (float | None): The bound of the memory cells.
+    clip (float | None): The maximum absolute value of a memory cell.
     RETURNS (tuple): The memory cells after the step, and their tanh.
     """
     i, j, f, _ = gates_ABG.chunk(4, dim=-1)
@@ -36,31 +36,31 @@ def advance(gates_ABG: Tensor, cell_ABH: Tensor, clip: float | None) -> tuple[Te
     return cell_ABH, (2 * cell_ABH).sigmoid_().mul_(2).sub_(1)
 
 
-def restart(
-    hidden_ABP: Tensor, cell_ABH: Tensor, keep_B1: Tensor, anew: tuple[Tensor, Tensor] | None
+def reset_rows(
+    hidden_ABP: Tensor, cell_ABH: Tensor, keep_B1: Tensor, initial: tuple[Tensor, Tensor] | None
 ) -> tuple[Tensor, Tensor]:
-    """Let some rows start anew.
+    """Reset the state of some rows.
 
     hidden_ABP, cell_ABH (Tensor): The state of all rows.
-    keep_B1 (Tensor): 1 for the rows that go on, 0 for the others.
-    anew (tuple | None): What the others start from, hidden_AP and cell_AH; None for zeros.
-    RETURNS (tuple): The state of all rows.
+    keep_B1 (Tensor): 1 for the rows that keep their state, 0 for the others.
+    initial (tuple | None): The state that rows are reset to, hidden_AP and cell_AH; None for zeros.
+    RETURNS (tuple): The state of all rows, hidden_ABP and cell_ABH.
     """
     hidden_ABP, cell_ABH = hidden_ABP * keep_B1.to(hidden_ABP.dtype), cell_ABH * keep_B1
-    if anew is not None:
-        hidden_AP, cell_AH = anew
+    if initial is not None:
+        hidden_AP, cell_AH = initial
         hidden_ABP += ((1 - keep_B1) * hidden_AP.unsqueeze(1)).to(hidden_ABP.dtype)
         cell_ABH += (1 - keep_B1) * cell_AH.unsqueeze(1)
     return hidden_ABP, cell_ABH
 
 
 def clip_output(hidden_ABP: Tensor, clip: float | None) -> Tensor:
-    """Bound the projected output, in place."""
+    """Clip the projected output, in place."""
     return hidden_ABP if clip is None else hidden_ABP.clamp_(-clip, clip)
 
 
 class Recurrence(torch.autograd.Function):
-    """All steps of one layer, both directions. Products are made in autocast's precision, the rest in that of x."""
+    """All steps of one layer, both directions. Products have autocast's precision, all else has that of x."""
 
     @staticmethod
     def forward(
@@ -74,20 +74,20 @@ class Recurrence(torch.autograd.Function):
         clips: Clips,
         sizes: list[int],
         keep: list[Tensor | None],
-        anew: tuple[Tensor, Tensor] | None = None,
+        initial: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the layer.
 
-        x_ANP (Tensor): The input of each token, packed: step t of all sentences before step t + 1 of any.
+        x_ANP (Tensor): The input of each token, packed: step t of all sentences precedes step t + 1 of any.
         hidden_ABP, cell_ABH (Tensor): The state at the start.
         weight_AXG, bias_AG (Tensor): The gates' weights.
         projection_AHP (Tensor | None): The projection's weights.
-        clips (Clips): Bounds of the memory cells, and of the projected output.
-        sizes (list[int]): Sentences at each step, never more than at the step before.
-        keep (list[Tensor | None]): For each step, keep_B1: 1 for the rows whose state goes on and 0 for those that
-            start anew; None where all go on.
-        anew (tuple | None): What they start from then, hidden_AP and cell_AH; None for zeros.
-        RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after each sentence's last step.
+        clips (Clips): The maximum absolute values of the memory cells, and of the projected output.
+        sizes (list[int]): The number of sentences at each step, which never increases.
+        keep (list[Tensor | None]): For each step, keep_B1: 1 for the rows that keep their state, 0 for those that are
+            reset; None if all keep it.
+        initial (tuple | None): The state that rows are reset to, hidden_AP and cell_AH; None for zeros.
+        RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after the last step of each sentence.
         """
         dtype = product_dtype(x_ANP)
         weight, bias_A1G = weight_AXG.to(dtype), bias_AG.to(dtype).unsqueeze(1)
@@ -99,7 +99,7 @@ class Recurrence(torch.autograd.Function):
         for x, size, keep_B1 in zip(torch.split(x_ANP.to(dtype), sizes, dim=1), sizes, keep, strict=True):
             h, before = h[:, :size], c[:, :size]
             if keep_B1 is not None:
-                h, before = restart(h, before, keep_B1, anew)
+                h, before = reset_rows(h, before, keep_B1, initial)
             inputs_ABX = torch.cat([x, h], dim=-1)
             gates = torch.baddbmm(bias_A1G, inputs_ABX, weight).to(x_ANP.dtype)
             c, tanh_c = advance(gates, before, cell_clip)
@@ -127,7 +127,7 @@ class Recurrence(torch.autograd.Function):
         d_bias_AG = d_y.new_zeros(2, n_gates)
         scratch_ABG = d_y.new_empty(2, ctx.sizes[0], n_gates)
         d_output_ANP = weight_AXG.new_empty(2, n_tokens, width)
-        # Sentences that have ended wait in d_h and d_c for their own last step: their rows are the last ones.
+        # The loop reaches short sentences late. Until then, the last rows of d_h and d_c have the gradients of their end.
         end = n_tokens
         for step, size, keep_B1 in zip(reversed(ctx.steps), reversed(ctx.sizes), reversed(ctx.keep), strict=True):
             _, gates, before, c, tanh_c, h = step
@@ -143,7 +143,8 @@ class Recurrence(torch.autograd.Function):
             through_o = d_output * o
             d_step_c.add_(through_o).sub_(through_o.mul_(tanh_c).mul_(tanh_c))
             _stop_at_clip(d_step_c, c, cell_clip)
-            # By the sigmoids, then by what went into them. The new values are 2 * sigmoid(2 x) - 1: twice 2.
+            # First with respect to the sigmoids, then to their arguments. The new values are 2 * sigmoid(2 x) - 1, which
+            # gives a factor of 2 * 2.
             d_gates = scratch_ABG[:, :size]
             d_i, d_j, d_f, d_o = d_gates.chunk(4, dim=-1)
             torch.mul(d_step_c, j, out=d_i).mul_(2).sub_(d_step_c)
@@ -169,7 +170,7 @@ class Recurrence(torch.autograd.Function):
 
 
 def _stop_at_clip(gradient: Tensor, value: Tensor, clip: float | None) -> None:
-    """Let no gradient through where a value was clipped."""
+    """Set the gradient to zero where a value was clipped."""
     if clip is not None:
-        clip = torch.tensor(clip, dtype=value.dtype).item()  # as it was rounded when it clipped
+        clip = torch.tensor(clip, dtype=value.dtype).item()  # rounded as in the forward pass
         torch.ops.aten.hardtanh_backward.grad_input(gradient, value, -clip, clip, grad_input=gradient)

@@ -1,4 +1,4 @@
-"""The vectors of word types, remembered from batch to batch."""
+"""A cache of the vectors of word types."""
 
 import threading
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from .model import BiLM
 
 
 class WordCache:
-    """Remembers the vectors of word types, which do not depend on context.
+    """Caches the vectors of word types, which do not depend on context.
 
-    Valid for one model, while its weights stay as they are; no gradients flow through it. When it is full it starts anew: the
-    frequent words, which are what it is for, are back after a few sentences.
+    A cache is valid for one model, as long as its weights do not change, and has no gradients. A full cache is emptied:
+    the frequent words, which matter most, are back after a few sentences.
 
-    capacity (int): The most word types to remember.
+    capacity (int): The maximum number of word types.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -26,10 +26,10 @@ class WordCache:
         self._lock = threading.Lock()
 
     def encode_words(self, bilm: BiLM, words: Sequence[Word]) -> Tensor:
-        """Encode words, reading only the spelling of those that are not remembered.
+        """Encode words. Only those that are not in the cache go through the char CNN.
 
         bilm (BiLM): The model.
-        words (Sequence[Word]): The words, each of them once.
+        words (Sequence[Word]): The words, without repetitions.
         RETURNS (Tensor): vectors_UP.
         """
         with self._lock:

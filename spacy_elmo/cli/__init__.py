@@ -15,26 +15,25 @@ from .pretrain import pretrain_cli
 from .report import report_cli
 from .trials import trials_cli
 
+# For commands that take settings of a config, such as --paths.train, as `spacy train` does.
+WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+
 app = typer.Typer(name="elmo", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def elmo() -> None:
-    """ELMo for spaCy: see what it does, pretrain a model, read and write published weights."""
+    """ELMo for spaCy: try it, pretrain a model, convert weights, and compare pipelines with and without it."""
 
 
 app.command("demo")(demo_cli)
 app.command("neighbours", no_args_is_help=True)(neighbours_cli)
 app.command("convert", no_args_is_help=True)(convert_cli)
-app.command(
-    "pretrain", no_args_is_help=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)(pretrain_cli)
+app.command("pretrain", no_args_is_help=True, context_settings=WITH_OVERRIDES)(pretrain_cli)
 app.command("evaluate", no_args_is_help=True)(evaluate_cli)
 app.command("debug-data", no_args_is_help=True)(debug_data_cli)
 app.command("init-vocab", no_args_is_help=True)(init_vocab_cli)
-app.command(
-    "trials", no_args_is_help=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)(trials_cli)
+app.command("trials", no_args_is_help=True, context_settings=WITH_OVERRIDES)(trials_cli)
 app.command("mixes", no_args_is_help=True)(mixes_cli)
 app.command("compare", no_args_is_help=True)(compare_cli)
 app.command("report", no_args_is_help=True)(report_cli)

@@ -1,4 +1,4 @@
-"""`spacy elmo compare`: a page that says what one config brings over another."""
+"""`spacy elmo compare`: a page that compares models with a baseline."""
 
 from pathlib import Path
 
@@ -7,40 +7,41 @@ from wasabi import msg
 
 
 def compare_cli(
-    runs: list[Path] = Arg(
+    directories: list[Path] = Arg(
         ...,
-        metavar="BASELINE RUN...",
+        metavar="BASELINE OTHER...",
         help="Directories that `spacy elmo trials` wrote; the others are compared with the first",
     ),
     output: Path = Opt(..., "--output", "-o", help="The directory for report.html, report.md and figures"),
-    names: str | None = Opt(None, "--names", "-n", help="What the runs are called, separated by commas"),
+    names: str | None = Opt(None, "--names", "-n", help="The names of the models on the page, separated by commas"),
     title: str | None = Opt(None, "--title", "-t", help="The title of the page"),
     score: str | None = Opt(
         None,
         "--score",
         "-s",
-        help="The score that matters, such as ents_f, if not that by which the best model was chosen",
+        help="The score to compare, such as ents_f; by default, the score by which the best model was chosen",
     ),
 ) -> None:
-    """Compare trials of two configs or more, on the same test data.
+    """Compare trials of two configs or more on the same test data.
 
         python -m spacy elmo compare out/baseline out/elmo --output out/comparison
 
-    Writes a page with what each run scores, how far its seeds are apart, label by label, with less training data if several
-    shares were run, and what it costs.
+    The page shows the scores of each model and of each label, the differences between seeds, the learning curve if there are
+    several fractions of the training data, and the time of training.
     """
     from ..experiments.comparability import find_caveats
-    from ..experiments.compare import HTML, compare_runs, write_comparison
+    from ..experiments.comparison import HTML, compare_command, compare_trial_sets, write_comparison
     from ..experiments.page import Paragraph
-    from ..experiments.runs import read_runs
+    from ..experiments.trial_set import read_trial_sets
 
     try:
-        found = read_runs(runs, [name.strip() for name in names.split(",")] if names else [])
-        page = compare_runs(found, output=output, title=title, score=score)
+        trial_sets = read_trial_sets(directories, [name.strip() for name in names.split(",")] if names else [])
+        command = compare_command(trial_sets, output, title, score)
+        page = compare_trial_sets(trial_sets, title=title, score=score, command=command)
         write_comparison(page, output)
     except (ValueError, OSError) as error:
-        msg.fail("Could not compare the runs", str(error), exits=1)
-    for caveat in find_caveats(found):
+        msg.fail("Could not compare the trials", str(error), exits=1)
+    for caveat in find_caveats(trial_sets):
         msg.warn(caveat)
     msg.good(f"Wrote {output / HTML}")
     for block in page.blocks:

@@ -1,28 +1,31 @@
-"""`spacy elmo convert`: published weights to ours, and back."""
+"""`spacy elmo convert`: weights from one format to another."""
 
-from enum import Enum
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..formats import FORMATS, detect_format, get_format
+
 if TYPE_CHECKING:
     from ..bilm.model import BiLM
 
-
-class Form(str, Enum):
-    spacy_elmo = "spacy-elmo"
-    bilm_tf = "bilm-tf"
+READABLE = ", ".join(FORMATS)
+WRITABLE = ", ".join(name for name, found in FORMATS.items() if found.can_write)
 
 
 def convert_cli(
     paths: list[Path] = Arg(
         ...,
         metavar="SOURCE... OUT",
-        help="What to convert (the two files of a published model, or a weights directory), then where to write",
+        help="The weights to convert (the two files of a published model, or a weights directory), then the directory to write",
     ),
-    to: Form = Opt(Form.spacy_elmo, "--to", "-t", help="The form to write"),
+    source_format: str | None = Opt(
+        None, "--from", "-f", help=f"The format to read: {READABLE}. By default it is detected"
+    ),
+    target_format: str = Opt("spacy-elmo", "--to", "-t", help=f"The format to write: {WRITABLE}"),
     warm_up: Path | None = Opt(
         None,
         "--warm-up",
@@ -34,7 +37,7 @@ def convert_cli(
 ) -> None:
     """Convert ELMo weights.
 
-    Reads any model that was published in the form of bilm-tf or AllenNLP, and writes a weights directory for
+    Reads any model that was published in the format of bilm-tf or AllenNLP, and writes a weights directory for
     nlp.add_pipe("elmo", config={"weights": OUT}):
 
         python -m spacy elmo convert options.json weights.hdf5 OUT
@@ -43,57 +46,50 @@ def convert_cli(
 
         python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf
 
-    Published models were trained with the LSTM's state carried over from sentence to sentence, so that starting each
-    sentence from zero is slightly foreign to them. With --warm-up, the state that they settle into over a text is
-    stored, and every sentence starts from there.
+    Published models were trained with the LSTM's state carried over from sentence to sentence, so that zeros at the
+    start of each sentence are slightly unusual for them. With --warm-up, the average state of the model over a text is
+    stored, and every sentence starts from it.
     """
-    if len(paths) not in (2, 3):
-        msg.fail(f"Expected two or three paths, got {len(paths)}", "See: python -m spacy elmo convert --help", exits=1)
+    if len(paths) < 2:
+        msg.fail("Expected at least two paths: SOURCE... OUT", "See: python -m spacy elmo convert --help", exits=1)
     *source, target = paths
-    if len(source) == 1 and source[0].is_file():
-        msg.fail(
-            "Could not convert the weights",
-            f"{source[0]} is a file. Give the options, the weights and then where to write: SOURCE... OUT",
-            exits=1,
-        )
     try:
-        bilm, settled = convert(source, target, to=to.value, warm_up=warm_up)
+        bilm, settled = convert(source, target, from_=source_format, to=target_format, warm_up=warm_up)
     except (ValueError, ImportError, OSError) as error:
         msg.fail("Could not convert the weights", str(error), exits=1)
     n_parameters = sum(parameter.numel() for parameter in bilm.parameters())
     msg.good(
         f"Wrote {target}",
         f"{n_parameters:,} parameters, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
-        f"initial state {'stored' if bilm.initial_hidden is not None else 'zero'}",
+        f"initial state {'zero' if bilm.initial_state is None else 'stored'}",
     )
     if not settled:
-        msg.warn(
-            "The text was over before the initial state had settled: it was stored as it was. A longer text is better"
-        )
-    if to is Form.bilm_tf and bilm.initial_hidden is not None:
-        msg.warn("The form of bilm-tf has no place for the initial state: it was left out")
+        msg.warn("The text was too short: the stored initial state had not settled yet. Use a longer text")
+    if bilm.initial_state is not None and not get_format(target_format).has_initial_state:
+        msg.warn(f"The format {target_format} cannot store the initial state: it was left out")
 
 
-def convert(source: list[Path], target: Path, *, to: str, warm_up: Path | None = None) -> tuple["BiLM", bool]:
+def convert(
+    source: Sequence[Path], target: Path, *, from_: str | None = None, to: str, warm_up: Path | None = None
+) -> tuple["BiLM", bool]:
     """Convert weights.
 
-    source (list[Path]): The options and the weights of a published model, or one weights directory.
+    source (Sequence[Path]): The weights to read, such as the options and the weights of a published model.
     target (Path): The directory to write.
-    to (str): The form to write: "spacy-elmo" or "bilm-tf".
+    from_ (str | None): The format to read; None to detect it.
+    to (str): The format to write.
     warm_up (Path | None): A text to find an initial state from, one tokenized sentence per line.
-    RETURNS (tuple): The model, and whether its initial state has settled, if one was to be found.
+    RETURNS (tuple[BiLM, bool]): The model, and whether its initial state had settled at the end of the text; true
+        without a text.
     """
-    from ..bilm.warm_up import find_initial_state
-    from ..bilm.weights import load_weights, save_weights
+    from ..bilm.initial_state import find_initial_state
     from ..corpora.read import read_corpus
-    from ..formats.bilm_tf import read_bilm_tf, write_bilm_tf
 
-    bilm = load_weights(source[0]) if len(source) == 1 else read_bilm_tf(*source)
+    writer = get_format(to, to_write=True)
+    reader = detect_format(source) if from_ is None else get_format(from_)
+    bilm = reader.read(source)
     settled = True
     if warm_up is not None:
         _, settled = find_initial_state(bilm, list(read_corpus(warm_up, lang=None)))
-    if to == "bilm-tf":
-        write_bilm_tf(bilm, target)
-    else:
-        save_weights(bilm, target)
+    writer.write(bilm, target)
     return bilm, settled

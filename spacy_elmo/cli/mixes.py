@@ -1,4 +1,4 @@
-"""`spacy elmo mixes`: what a trained pipeline made of ELMo's layers."""
+"""`spacy elmo mixes`: how a trained pipeline weights ELMo's layers."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from wasabi import msg
 
 def mixes_cli(
     model: str = Arg(..., help="A trained pipeline: a directory, or the name of an installed package"),
-    output: Path | None = Opt(None, "--output", "-o", help="Draw the weights to this file, too, as SVG"),
+    output: Path | None = Opt(None, "--output", "-o", help="An SVG file to draw the weights to"),
 ) -> None:
-    """Print the weights that each listener has learned for ELMo's layers, and gamma, and draw them as in figure 2 of the
-    paper."""
+    """Print the weights that each listener has learned for ELMo's layers, and gamma. With --output, draw them as in figure 2 of
+    the paper."""
     import spacy
 
     from ..analysis.mixes import draw_mixes, layer_names, learned_mixes
@@ -33,4 +33,4 @@ def mixes_cli(
         rows.append((mix.name, *weights, *[""] * (len(names) - len(weights)), f"{mix.gamma:.3f}"))
     msg.table(rows, header=("Mix", *names, "Gamma"), divider=True, aligns=("l", *"r" * len(names), "r"))
     if output is not None:
-        msg.good(f"Drawn in {output}")
+        msg.good(f"Drew the weights to {output}")

@@ -1,4 +1,4 @@
-"""`spacy elmo neighbours`: which uses of words in a text are closest to a given one."""
+"""`spacy elmo neighbours`: the uses of words in a text that are closest to a given use."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-CONTEXT = 36  # characters that are shown on either side of a word
+CONTEXT = 36  # characters to show on either side of a word
 
 
 def neighbours_cli(
@@ -24,15 +24,15 @@ def neighbours_cli(
     weights: str | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
-    n: int = Opt(5, "--n", "-n", help="How many neighbours to show", min=1),
-    limit: int = Opt(0, "--limit", help="Sentences of the corpus to look at; 0 for all", min=0),
+    n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),
+    limit: int = Opt(0, "--limit", help="The maximum number of sentences of the corpus to search; 0 for all", min=0),
     layers: list[int] = Opt(
         [],
         "--layer",
-        help="A layer to compare instead of Doc.tensor, 0 being the token layer; may be given several times",
+        help="A layer to compare instead of Doc.tensor, where 0 is the token layer; may be given several times",
     ),
 ) -> None:
-    """Find the nearest neighbours of words in context: of all words of a text, in the sentences where they stand."""
+    """Find the nearest neighbours of words in context, among all words of a text in their own sentences."""
     import spacy
 
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
@@ -45,7 +45,7 @@ def neighbours_cli(
         chosen: list[int | None] = [*layers] or [None]
         found = find_neighbours(uses, docs, n=n, layers=chosen)
         if not found[0][0]:
-            raise ValueError(f"{corpus} has no sentence to look at.")
+            raise ValueError(f"{corpus} has no sentence to search.")
     except (ValueError, OSError, ImportError) as error:
         msg.fail("Could not find neighbours", str(error), exits=1)
     for i, use in enumerate(uses):

@@ -1,30 +1,50 @@
-"""`spacy elmo report`: several comparisons, and the language model behind them, on one page."""
+"""`spacy elmo report`: several comparisons, and the pretraining of the language model, on one page."""
 
+import shlex
 from pathlib import Path
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+DEFAULT_TITLE = "Models with and without ELMo"
+
 
 def report_cli(
-    output: Path = Arg(..., help="The page to write: a name that ends in .html"),
-    comparisons: list[Path] | None = Arg(None, help="Directories that `spacy elmo compare` wrote"),
-    bilm: Path | None = Opt(None, "--bilm", "-b", help="The directory of a pretraining run, to show how it learned"),
-    title: str = Opt("What ELMo brings", "--title", "-t", help="The title of the page"),
+    output: Path = Arg(..., help="The page to write: a file name that ends in .html"),
+    comparisons: list[str] | None = Arg(
+        None,
+        metavar="BASELINE,OTHER",
+        help="What to compare: directories that `spacy elmo trials` wrote, separated by commas, the baseline first. With a "
+        "title: 'TITLE: BASELINE,OTHER'",
+    ),
+    bilm: list[Path] | None = Opt(
+        None,
+        "--bilm",
+        "-b",
+        help="The output directory of `spacy elmo pretrain`, to show its learning curve (repeatable)",
+    ),
+    title: str = Opt(DEFAULT_TITLE, "--title", "-t", help="The title of the page"),
 ) -> None:
-    """Put comparisons on one page that opens anywhere, without other files and without a network.
+    """Put several comparisons on one page, which needs no other file and no network.
 
-    python -m spacy elmo report report.html out/ner/comparison out/textcat/comparison --bilm training/bilm
+    Each argument after the name of the page is one comparison:
+
+        python -m spacy elmo report report.html out/baseline,out/elmo --bilm out/bilm
     """
-    from ..experiments.report import write_report
+    from ..experiments.formatting import format_count
+    from ..experiments.report import make_comparison, write_report
 
+    comparisons, directories = comparisons or [], bilm or []
+    words = ["python", "-m", "spacy", "elmo", "report", str(output), *comparisons]
+    words += [word for directory in directories for word in ("--bilm", str(directory))]
+    words += ["--title", title] if title != DEFAULT_TITLE else []
     try:
-        parts = []
-        if bilm is not None:
-            from ..pretraining.summary import summarize_pretraining
+        sections = [make_comparison(comparison) for comparison in comparisons]
+        if directories:
+            from ..experiments.pretraining_section import make_pretraining_section
 
-            parts.append(summarize_pretraining(bilm))
-        n_parts = write_report(output, comparisons or [], title=title, more=parts)
+            sections += [make_pretraining_section(directory) for directory in directories]
+        write_report(output, sections, title=title, command=shlex.join(words))
     except (ValueError, OSError) as error:
         msg.fail("Could not write the report", str(error), exits=1)
-    msg.good(f"Wrote {output}", f"{n_parts} parts; open it in a browser")
+    msg.good(f"Wrote {output}", f"It has {format_count(len(sections), 'section')}. Open it in a browser.")

@@ -1,97 +1,102 @@
-"""What runs have in common, so that they can be compared, and what makes that hard."""
+"""What sets of trials have in common, and what makes a comparison of them doubtful."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from .runs import Run
+from .formatting import format_count, format_fractions
 from .scores import SCORES
-from .wording import count, list_shares
+from .trial_set import TrialSet
 
 
-def shared_shares(runs: Sequence[Run]) -> list[float]:
-    """RETURNS (list[float]): The shares of the training data that all runs were trained on, in order."""
-    shares = set.intersection(*(set(run.shares) for run in runs))
-    if not shares:
-        found = "; ".join(f"{run.directory} has {list_shares(run.shares)}" for run in runs)
-        raise ValueError(f"The runs have no share of the training data in common: {found}. Run the missing trials.")
-    return sorted(shares)
+def common_fractions(trial_sets: Sequence[TrialSet]) -> list[float]:
+    """RETURNS (list[float]): The fractions of the training data that all sets have, in ascending order."""
+    fractions = set.intersection(*(set(trial_set.fractions) for trial_set in trial_sets))
+    if not fractions:
+        found = "; ".join(
+            f"{trial_set.directory} has {format_fractions(trial_set.fractions)}" for trial_set in trial_sets
+        )
+        raise ValueError(f"The trials have no fraction of the training data in common: {found}. Run the missing ones.")
+    return sorted(fractions)
 
 
-def shared_scores(runs: Sequence[Run], share: float, score: str | None) -> list[str]:
-    """Find the scores to compare runs by.
+def common_scores(trial_sets: Sequence[TrialSet], fraction: float, score: str | None) -> list[str]:
+    """Find the scores by which sets of trials can be compared.
 
-    runs (Sequence[Run]): The runs.
-    share (float): The share of the training data.
-    score (str | None): The score that matters; by default, those by which the runs chose their best models.
-    RETURNS (list[str]): Scores that all runs have.
+    trial_sets (Sequence[TrialSet]): The sets.
+    fraction (float): The fraction of the training data.
+    score (str | None): The key of the score to use; by default, the scores by which the best models were chosen.
+    RETURNS (list[str]): Keys of scores that all sets have.
     """
 
-    def is_shared(key: str) -> bool:
-        return all(len(run.sample(key, share)) for run in runs)
+    def is_common(key: str) -> bool:
+        return all(len(trial_set.sample(key, fraction)) for trial_set in trial_sets)
 
     if score is not None:
-        if not is_shared(score):
-            known = sorted(key for key in runs[0].at(share)[0]["scores"] if is_shared(key) and key != "speed")
-            raise ValueError(
-                f"Not all runs have the score {score!r}. They have: {', '.join(known) or 'none in common'}."
-            )
+        if not is_common(score):
+            scores = trial_sets[0].trials_with(fraction)[0]["scores"]
+            known = ", ".join(sorted(key for key in scores if is_common(key) and key != "speed"))
+            raise ValueError(f"Not all trials have the score {score!r}. They have: {known or 'none in common'}.")
         return [score]
-    candidates = [key for run in runs for key in run.main_scores(share)]
-    keys = [key for key in dict.fromkeys(candidates) if is_shared(key)]
-    keys = keys or [key for key in SCORES if is_shared(key)][:1]
+    candidates = [key for trial_set in trial_sets for key in trial_set.main_scores(fraction)]
+    keys = [key for key in dict.fromkeys(candidates) if is_common(key)]
+    keys = keys or [key for key in SCORES if is_common(key)][:1]
     if not keys:
-        found = "; ".join(f"{run.directory} has {', '.join(run.main_scores(share)) or 'none'}" for run in runs)
-        raise ValueError(f"The runs have no score in common, as if they were of different tasks: {found}.")
+        found = "; ".join(
+            f"{trial_set.directory} has {', '.join(trial_set.main_scores(fraction)) or 'none'}"
+            for trial_set in trial_sets
+        )
+        raise ValueError(f"The trials have no score in common: {found}. Are they of the same task?")
     return keys
 
 
-def find_caveats(runs: Sequence[Run]) -> list[str]:
-    """Find what makes runs hard to compare.
+def find_caveats(trial_sets: Sequence[TrialSet]) -> list[str]:
+    """Find reasons to doubt a comparison.
 
-    runs (Sequence[Run]): The runs.
-    RETURNS (list[str]): A sentence for each.
+    trial_sets (Sequence[TrialSet]): The sets, the baseline first.
+    RETURNS (list[str]): A sentence for each reason.
     """
     caveats = []
-    first, shares = runs[0], shared_shares(runs)
-    for run in runs:
-        if left_out := [share for share in run.shares if share not in shares]:
+    baseline, fractions = trial_sets[0], common_fractions(trial_sets)
+    for trial_set in trial_sets:
+        if extra := [fraction for fraction in trial_set.fractions if fraction not in fractions]:
             caveats.append(
-                f"‘{run.name}’ was trained on {list_shares(left_out)} of the training data as well, which not all others "
-                f"were: left out here."
+                f"‘{trial_set.name}’ also has trials with {format_fractions(extra)} of the training data. They are left out here, "
+                f"since not all others have them."
             )
-        if run.n_unfinished:
-            caveats.append(f"{count(run.n_unfinished, 'trial')} of ‘{run.name}’ did not come to an end: left out here.")
-        for name, reason in (("train", "trained on other data than"), ("dev", "chosen on other dev data than")):
-            checksums = [trial["identity"].get(f"paths.{name}") for trial in (run.trials[0], first.trials[0])]
+        if trial_set.n_unfinished:
+            trials = format_count(trial_set.n_unfinished, "trial")
+            caveats.append(f"‘{trial_set.name}’ has {trials} that did not finish, left out here.")
+        for name, data in (("train", "training data"), ("dev", "dev data")):
+            checksums = [found.trials[0]["identity"].get(f"paths.{name}") for found in (trial_set, baseline)]
             if checksums[0] != checksums[1]:
                 caveats.append(
-                    f"‘{run.name}’ was {reason} ‘{first.name}’, so that a difference may come from the data."
+                    f"‘{trial_set.name}’ had other {data} than ‘{baseline.name}’: the data may be the cause of a difference."
                 )
-        if settings := _different_settings(run, first):
+        if settings := _different_settings(trial_set, baseline):
             caveats.append(
-                f"‘{run.name}’ was trained with other settings than ‘{first.name}’, so that a difference may come from those: "
+                f"‘{trial_set.name}’ had other settings than ‘{baseline.name}’, which may be the cause of a difference: "
                 f"{', '.join(settings)}."
             )
-    counts = {run.name: len(run.at(shares[-1])) for run in runs}
-    if 1 in counts.values():
-        names = " and ".join(f"‘{name}’" for name, count in counts.items() if count == 1)
-        caveats.append(f"There is one seed of {names}: how much it varies is not known, and no deviation is given.")
+    single = [trial_set.name for trial_set in trial_sets if len(trial_set.trials_with(fractions[-1])) == 1]
+    if single:
+        names = " and ".join(f"‘{name}’" for name in single)
+        caveats.append(f"There is only one seed of {names}, so that there is no standard deviation.")
     return caveats
 
 
-def _different_settings(*runs: Run) -> list[str]:
-    """List the settings of training, and others that were replaced on the command line, in which two runs differ."""
-    configs = [run.config for run in runs]
-    is_known = all("training" in config for config in configs)  # earlier versions did not write it down
-    ours, theirs = (
+def _different_settings(*trial_sets: TrialSet) -> list[str]:
+    """List the settings in which two sets differ: those of [training], and those that were set on the command line."""
+    configs = [trial_set.config for trial_set in trial_sets]
+    has_training = all("training" in config for config in configs)  # early versions did not record it
+    settings, others = (
         {
-            **(_flatten(config["training"], "training.") if is_known else {}),
+            **(_flatten(config["training"], "training.") if has_training else {}),
             **{name: value for name, value in config["overrides"].items() if not name.startswith("paths.")},
         }
         for config in configs
     )
-    names = (ours.keys() | theirs.keys()) - {"training.seed"}
-    return sorted(name for name in names if ours.get(name) != theirs.get(name))
+    names = (settings.keys() | others.keys()) - {"training.seed"}
+    return sorted(name for name in names if settings.get(name) != others.get(name))
 
 
 def _flatten(section: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The labels of all of the training data, for a share of it that may lack some."""
+"""The labels of the whole training data, for trainings on a fraction of it."""
 
 import inspect
 from pathlib import Path
@@ -12,11 +12,11 @@ from ..files.atomic import naming, write_file
 
 
 def write_labels(nlp: Language, directory: Path) -> dict[str, Path]:
-    """Write the labels that each component has found, as `spacy init labels` does.
+    """Write the labels of each component to a file, as `spacy init labels` does.
 
-    nlp (Language): A pipeline that was initialized with all of the training data.
-    directory (Path): Where to write.
-    RETURNS (dict[str, Path]): The files, for each component that can be given its labels.
+    nlp (Language): A pipeline that was initialized with the whole training data.
+    directory (Path): The directory for the files.
+    RETURNS (dict[str, Path]): The file of each component that accepts labels.
     """
     paths = {}
     for name, component in nlp.pipeline:
@@ -29,12 +29,12 @@ def write_labels(nlp: Language, directory: Path) -> dict[str, Path]:
     return paths
 
 
-def give_labels(config: Config, paths: dict[str, Path]) -> None:
-    """Let components read their labels from files, and not from training data that may not have them all. Otherwise a tagger
-    would know fewer tags the less it is trained on, and a text classifier with one label would not start at all.
+def read_labels_from(config: Config, paths: dict[str, Path]) -> None:
+    """Make components read their labels from files. A fraction of the training data may lack some labels: a tagger would then
+    have fewer tags, and a text classifier with a single label would not start.
 
-    config (Config): The config, which is changed. Labels that it gives itself stay.
-    paths (dict[str, Path]): The files.
+    config (Config): The config, which is changed. Labels that it sets itself are kept.
+    paths (dict[str, Path]): The file of each component.
     """
     components: dict[str, Any] = config.setdefault("initialize", {}).setdefault("components", {})
     for name, path in paths.items():

@@ -4,54 +4,52 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..files.atomic import naming, write_file
-from .compare import CONTENT
-from .page import Paragraph, Section, from_json, to_html
+from .comparison import compare_trial_sets
+from .page import Code, Paragraph, Section
+from .render import to_html
+from .trial_set import read_trial_sets
 
 INTRODUCTION = (
-    "A word like “play” means one thing on a stage and another in a garden. ELMo gives each word a vector that depends on the "
-    "sentence around it: a language model that was trained on plain text reads the sentence in both directions, and a task learns "
-    "which of its layers it needs. This page shows what that brings to tasks, each beside a training without it."
+    "The word “play” has one meaning in a theatre and another in a garden. ELMo gives each word a vector that depends on its "
+    "sentence: a language model that was trained on plain text reads the sentence in both directions, and a task learns which of "
+    "its layers are useful. This page compares models with ELMo and models without it."
 )
 
 
-def write_report(output: Path, comparisons: Sequence[Path], *, title: str, more: Sequence[Section] = ()) -> int:
-    """Write a page of comparisons.
+def make_comparison(text: str) -> Section:
+    """Make a section from an argument of `spacy elmo report`.
+
+    text (str): Directories of trials, separated by commas, the baseline first: "out/baseline,out/elmo". A title and a colon may
+        stand before them: "Named entities: out/baseline,out/elmo".
+    RETURNS (Section): The comparison.
+    """
+    title, _, directories = text.rpartition(": ")
+    paths = [Path(part.strip()) for part in directories.split(",") if part.strip()]
+    if len(paths) < 2:
+        raise ValueError(
+            f"A comparison is two directories of trials or more, separated by commas, such as out/baseline,out/elmo; got {text!r}."
+        )
+    return compare_trial_sets(read_trial_sets(paths), title=title or None)
+
+
+def write_report(output: Path, sections: Sequence[Section], *, title: str, command: str) -> None:
+    """Write a page of sections.
 
     output (Path): The HTML file.
-    comparisons (Sequence[Path]): Directories that `write_comparison` wrote.
-    title (str): The page's title.
-    more (Sequence[Section]): What comes after them.
-    RETURNS (int): How many parts the page has.
+    sections (Sequence[Section]): Comparisons, and other sections.
+    title (str): The title of the page.
+    command (str): The command that writes the page.
     """
     if output.suffix != ".html":
-        raise ValueError(f"The page is an HTML file: give it a name that ends in .html, not {output.name!r}.")
+        raise ValueError(f"The page is an HTML file: its name must end in .html, got {output.name!r}.")
     if output.is_dir():
-        raise ValueError(f"{output} is a directory; a file is to be written there. Choose another name.")
-    parts = [*map(read_comparison, comparisons), *more]
-    if not parts:
-        raise ValueError("There is nothing to report: name a comparison, or a pretraining run (--bilm).")
+        raise ValueError(f"{output} is a directory, and the page is a file. Choose another name.")
+    if not sections:
+        raise ValueError(
+            "There is nothing to report. Add directories of trials, such as out/baseline,out/elmo, or the output directory of a "
+            "pretraining (--bilm)."
+        )
     with naming(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-    write_file(output, to_html(Section(title, [Paragraph(INTRODUCTION)], parts)))
-    return len(parts)
-
-
-def read_comparison(directory: Path) -> Section:
-    """Read what `write_comparison` wrote.
-
-    directory (Path): The directory.
-    RETURNS (Section): The page.
-    """
-    path = directory / CONTENT
-    if not path.exists():
-        raise ValueError(
-            f"There is no comparison in {directory}: no {CONTENT}. Make one with `python -m spacy elmo compare`."
-        )
-    try:
-        page = from_json(path.read_text(encoding="utf8"), directory)
-        to_html(page)  # which finds out whether its parts are what they should be
-        return page
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise ValueError(
-            f"{path} cannot be read: {error!r}. Make it again with `python -m spacy elmo compare`."
-        ) from error
+    last = Section("Command to write this page", [Code(command)])
+    write_file(output, to_html(Section(title, [Paragraph(INTRODUCTION)], [*sections, last])))

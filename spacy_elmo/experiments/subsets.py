@@ -1,4 +1,4 @@
-"""Docs in spaCy's binary form, and a share of them."""
+"""Docs in spaCy's binary format, and fractions of them."""
 
 import math
 import random
@@ -14,16 +14,16 @@ SUFFIX = ".spacy"
 
 
 def count_docs(path: Path) -> int:
-    """Count docs, without those that have no tokens: spaCy does not train on them.
+    """Count docs that have tokens. spaCy does not train on empty ones.
 
     path (Path): A .spacy file, or a directory of them.
-    RETURNS (int): How many there are.
+    RETURNS (int): The number of docs.
     """
     return sum(len(_read_file(file)) for file in _find_files(path))
 
 
 def read_docs(path: Path) -> DocBin:
-    """Read docs that can be in one file, without those that have no tokens.
+    """Read the docs that have tokens into one DocBin.
 
     path (Path): A .spacy file, or a directory of them.
     RETURNS (DocBin): The docs.
@@ -34,30 +34,30 @@ def read_docs(path: Path) -> DocBin:
         more = _read_file(file)
         if more.attrs != docs.attrs:
             raise ValueError(
-                f"{file} stores other attributes of its tokens than {first}: a share of both cannot be in one file. "
-                f"Write them with the same attrs, or into one DocBin."
+                f"{file} stores other token attributes than {first}: a fraction of both cannot be in one file. Write them with "
+                f"the same attrs, or into one DocBin."
             )
         docs.merge(more)
     return docs
 
 
-def choose(n_docs: int, share: float) -> list[int]:
-    """Choose a share of docs at random. The choice is the same every time, and a larger share has all of a smaller one.
+def choose_docs(n_docs: int, fraction: float) -> list[int]:
+    """Choose docs at random. The choice is always the same, and a larger fraction contains every smaller one.
 
-    n_docs (int): How many docs there are.
-    share (float): How many of them, in per cent.
-    RETURNS (list[int]): Which ones, in their order: at least one.
+    n_docs (int): The number of docs to choose from.
+    fraction (float): How many to choose, in per cent.
+    RETURNS (list[int]): The indices of the chosen docs in ascending order, at least one.
     """
     order = list(range(n_docs))
     random.Random(0).shuffle(order)
-    return sorted(order[: max(1, math.floor(n_docs * share / 100 + 0.5))])
+    return sorted(order[: max(1, math.floor(n_docs * fraction / 100 + 0.5))])
 
 
-def keep(docs: DocBin, chosen: Iterable[int]) -> None:
-    """Drop docs, to the byte as they are: nothing is taken apart and put together again.
+def keep_docs(docs: DocBin, chosen: Iterable[int]) -> None:
+    """Drop all other docs from a DocBin. The chosen ones keep every byte, since they are not deserialized.
 
     docs (DocBin): The docs, which are changed.
-    chosen (Iterable[int]): Which of them stay.
+    chosen (Iterable[int]): The indices of the docs to keep.
     """
     chosen = list(chosen)
     for name in ("tokens", "spaces", "cats", "span_groups", "user_data", "flags"):
@@ -65,16 +65,16 @@ def keep(docs: DocBin, chosen: Iterable[int]) -> None:
         setattr(docs, name, [values[i] for i in chosen])
 
 
-def write_share(source: Path, share: float, target: Path) -> int:
-    """Write a share of docs.
+def write_subset(source: Path, fraction: float, target: Path) -> int:
+    """Write a fraction of docs to a file.
 
     source (Path): A .spacy file, or a directory of them.
-    share (float): How many of them, in per cent.
+    fraction (float): How many docs to write, in per cent.
     target (Path): The file to write.
-    RETURNS (int): How many docs there are in it.
+    RETURNS (int): The number of docs in it.
     """
     docs = read_docs(source)
-    keep(docs, choose(len(docs), share))
+    keep_docs(docs, choose_docs(len(docs), fraction))
     draft = target.with_name(f".{target.name}-draft")
     try:
         with naming(target):
@@ -101,5 +101,5 @@ def _read_file(path: Path) -> DocBin:
         raise ValueError(
             f"{path} is not a file of docs: {error}. Write one with DocBin, or convert one with `spacy convert`."
         ) from error
-    keep(docs, [i for i, tokens in enumerate(docs.tokens) if len(tokens)])
+    keep_docs(docs, [i for i, tokens in enumerate(docs.tokens) if len(tokens)])
     return docs

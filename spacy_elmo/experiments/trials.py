@@ -1,11 +1,11 @@
-"""Train one config several times: with every seed, on every share of the training data."""
+"""Train one config several times: with every seed, on every fraction of the training data."""
 
 import gc
 import json
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from confection import Config, ConfigValidationError
+from filelock import FileLock, Timeout
 from spacy.language import Language
 from spacy.training import Corpus
 from spacy.training.initialize import init_nlp
@@ -21,23 +22,13 @@ from spacy.util import load_config, load_model
 
 from ..analysis.mixes import learned_mixes
 from ..files.atomic import naming, write_file
-from .checksums import checksum
-from .labels import give_labels, write_labels
-from .places import ALL, METRICS, Place, find_places
-from .scoring import LabelScorer
-from .subsets import count_docs, write_share
+from .identity import find_difference, make_identity
+from .label_scorer import LabelScorer
+from .labels import read_labels_from, write_labels
+from .subsets import count_docs, write_subset
+from .trial_id import ALL, TRIAL_METRICS, TrialId, find_trials
 
-LOG, SHARE_OF_DOCS, LABELS = "training.log", "train.spacy", "labels"
-SEED = "system.seed"
-TRAIN = "paths.train"
-DIFFERENCES = {
-    "config": "their config or its overrides",
-    "code": "their --code",
-    "gold_preproc": "--gold-preproc",
-    "test": "their test data",
-    TRAIN: "their training data",
-    "paths.dev": "their dev data",
-}
+LOG, SUBSET, LABELS, LOCK = "training.log", "train.spacy", "labels", ".lock"
 
 
 class TrialError(RuntimeError):
@@ -50,14 +41,13 @@ class Trials:
 
     config_path (Path): The config.
     output (Path): The directory for all trials.
-    test (Path): What they are scored on: a .spacy file, or a directory of them.
-    seeds (Sequence[int]), shares (Sequence[float]): The trials: each with each.
-    find_weights (Callable): From the `weights` of an ELMo in the config, which may be null, to their directory.
+    test (Path): The test data: a .spacy file, or a directory of them.
+    seeds (Sequence[int]), fractions (Sequence[float]): There is a trial for each seed and each fraction.
     overrides (dict[str, Any]): Values of the config that are replaced.
     code_path (Path | None): The file with functions that the config names. It must have been imported.
-    gold_preproc (bool): Whether the test data's own tokens and sentences are given to the pipeline.
-    drop_models (bool): Whether of shares below 100 the metrics alone are kept.
-    overwrite (bool): Whether trials that are there are made again.
+    gold_preproc (bool): Whether to score on the test data's own tokens and sentences.
+    drop_models (bool): Whether to keep only the metrics of fractions below 100.
+    overwrite (bool): Whether to replace existing trials.
     use_gpu (int): The GPU, which must have been set up; -1 for none.
     """
 
@@ -65,41 +55,61 @@ class Trials:
     output: Path
     test: Path
     seeds: Sequence[int]
-    shares: Sequence[float]
-    find_weights: Callable[[str | None], Path]
+    fractions: Sequence[float]
     overrides: dict[str, Any] = field(default_factory=dict)
     code_path: Path | None = None
     gold_preproc: bool = False
     drop_models: bool = False
     overwrite: bool = False
     use_gpu: int = -1
-    _is_cleared: bool = field(default=False, init=False)
-    _n_docs_of_share: dict[float, int] = field(default_factory=dict, init=False)  # of the shares that were written
+    _has_removed_old: bool = field(default=False, init=False)
+    _subset_sizes: dict[float, int] = field(default_factory=dict, init=False)  # of the fractions that were written
 
     @property
-    def places(self) -> list[Place]:
-        """RETURNS (list[Place]): All trials, in the order in which they are made: after each seed, there is a whole curve."""
-        return [Place(share, seed) for seed in self.seeds for share in self.shares]
+    def trial_ids(self) -> list[TrialId]:
+        """RETURNS (list[TrialId]): All trials in the order of their training: all fractions of one seed, then the next seed."""
+        return [TrialId(fraction, seed) for seed in self.seeds for fraction in self.fractions]
 
-    def find_todo(self) -> list[Place]:
-        """Find what is to be done, after checking all that can be checked before the first hour of training.
+    def find_unfinished(self) -> list[TrialId]:
+        """Check everything that can be checked before the first training, and find the trials to run.
 
-        RETURNS (list[Place]): The trials that are not done yet.
+        RETURNS (list[TrialId]): The trials that are not finished.
         """
         if self.output.exists() and not self.output.is_dir():
-            raise ValueError(f"{self.output} is a file; a directory is to be written there. Choose another place.")
-        if {SEED, "training.seed"} & self.overrides.keys():
-            raise ValueError("The seeds are those of --seeds: leave --system.seed and --training.seed out.")
+            raise ValueError(f"{self.output} is a file, not a directory. Choose another output directory.")
+        if {"system.seed", "training.seed"} & self.overrides.keys():
+            raise ValueError("The seeds are set by --seeds: leave out --system.seed and --training.seed.")
         for path, n_docs in ((self.train, self.n_docs), (self.test, self.n_test_docs)):
             if not n_docs:
                 raise ValueError(f"There are no docs at {path}: it is empty.")
-        self._check_that_shares_are_read()
-        done = [] if self.overwrite else list(self._find_done())
-        return [place for place in self.places if place not in done]
+        if min(self.fractions) < ALL:
+            self._check_that_train_path_is_used()
+        finished = [] if self.overwrite else list(self._find_finished())
+        return [trial_id for trial_id in self.trial_ids if trial_id not in finished]
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the output directory against other processes. The operating system releases the lock when this process ends,
+        even if it is killed."""
+        with naming(self.output):
+            self.output.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.output / LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise ValueError(
+                f"Another process is running trials in {self.output}. Wait until it has finished, or choose another directory."
+            ) from None
+        except (OSError, NotImplementedError):
+            pass  # some network file systems have no locks
+        try:
+            yield
+        finally:
+            lock.release()
 
     @cached_property
     def config(self) -> Config:
-        """RETURNS (Config): The config with its overrides. What refers to other values still does."""
+        """RETURNS (Config): The config with its overrides, not interpolated."""
         return load_config(self.config_path, overrides=self.overrides, interpolate=False)
 
     @cached_property
@@ -108,81 +118,72 @@ class Trials:
         path = self.config.interpolate().get("paths", {}).get("train")
         if not path:
             raise ValueError(
-                f"{self.config_path} has no {TRAIN}, the training data. Set it there, or with --{TRAIN} train.spacy."
+                f"{self.config_path} has no paths.train, the training data. Set it there, or with --paths.train train.spacy."
             )
         return Path(path)
 
     @cached_property
     def n_docs(self) -> int:
-        """RETURNS (int): How many docs the training data have."""
+        """RETURNS (int): The number of training docs."""
         return count_docs(self.train)
 
     @cached_property
     def n_test_docs(self) -> int:
-        """RETURNS (int): How many docs the test data have."""
+        """RETURNS (int): The number of test docs."""
         return count_docs(self.test)
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """RETURNS (dict[str, str]): What makes trials the same. Where the data are does not matter; what is in them does."""
-        config, values = self._with_seed(0), self.config.interpolate()
-        paths = {"test": self.test}
-        for name, value in values["paths"].items():
-            # What holds the trials themselves is never the same again.
-            if _is_path(value) and not self.output.resolve().is_relative_to(Path(value).resolve()):
-                paths[f"paths.{name}"] = Path(value)
-                config["paths"][name] = "below"
-        elsewhere = {name: self.find_weights(weights) for name, weights in _find_elmo(values)}
-        elsewhere |= {name: Path(value) for name, value in _find_paths(values)}
-        for name, path in elsewhere.items():
-            if path.exists() and path not in paths.values():
-                paths[name] = path
-        data = {name: checksum(path) for name, path in paths.items()}
-        code = checksum(self.code_path) if self.code_path else ""
-        return {"config": config.to_str(), "code": code, "gold_preproc": str(self.gold_preproc), **data}
+        """RETURNS (dict[str, str]): What all trials share: the config, the options, and checksums of the files."""
+        return make_identity(
+            self._config_with_seed(0),
+            test=self.test,
+            output=self.output,
+            code_path=self.code_path,
+            gold_preproc=self.gold_preproc,
+        )
 
-    def run(self, place: Place) -> dict[str, Any]:
-        """Train and score one.
+    def run(self, trial_id: TrialId) -> dict[str, Any]:
+        """Train and score one model.
 
-        place (Place): Which one.
-        RETURNS (dict[str, Any]): What was written to its metrics.json.
+        trial_id (TrialId): The trial.
+        RETURNS (dict[str, Any]): Its metrics, as they were written to its directory.
         """
-        gc.collect()  # an ELMo and its listeners are a cycle: those of the trial before are still in memory
-        directory, identity = place.below(self.output), self.identity
-        with _explaining(place):
-            config, n_docs = self._prepare(place)
+        gc.collect()  # an ELMo and its listeners form a cycle, which keeps those of the last trial in memory
+        directory, identity = trial_id.directory(self.output), self.identity
+        with _explain_failure(trial_id):
+            config, n_docs = self._prepare(trial_id)
             nlp = init_nlp(config, use_gpu=self.use_gpu)
-        self._clear()
-        _remove(directory)
+        self._remove_old_trials()
+        _remove_trial(directory)
         with naming(directory):
             directory.mkdir(parents=True, exist_ok=True)
-        with (directory / LOG).open("w", encoding="utf8", buffering=1) as log, _explaining(place, log):
+        with (directory / LOG).open("w", encoding="utf8", buffering=1) as log, _explain_failure(trial_id, log):
             start = time.perf_counter()
             train(nlp, directory, use_gpu=self.use_gpu, stdout=log, stderr=log)
             seconds = time.perf_counter() - start
             best = load_model(directory / DIR_MODEL_BEST)
             scores = self._score(best)
             metrics = {
-                "share": place.share,
-                "seed": place.seed,
+                "fraction": trial_id.fraction,
+                "seed": trial_id.seed,
                 "n_docs": n_docs,
                 "training_seconds": seconds,
                 "words_per_second": scores["speed"],
                 "scores": scores,
                 "mixes": [asdict(mix) for mix in learned_mixes(best)],
                 "score_weights": nlp.config["training"]["score_weights"],
-                "config": self._describe(nlp),
+                "config": self._config_metadata(nlp),
                 "identity": identity,
             }
-            text = json.dumps(metrics, indent=2, default=float)  # a scorer may count in NumPy's integers
+            text = json.dumps(metrics, indent=2, default=float)  # a scorer may return NumPy's integers
         shutil.rmtree(directory / DIR_MODEL_LAST)
-        if self.drop_models and place.share < ALL:
+        if self.drop_models and trial_id.fraction < ALL:
             shutil.rmtree(directory / DIR_MODEL_BEST)
-        # Last, and in one piece: a trial that has it is done.
-        write_file(directory / METRICS, text + "\n")
+        write_file(directory / TRIAL_METRICS, text + "\n")  # last, since it marks the trial as finished
         return metrics
 
-    def _describe(self, nlp: Language) -> dict[str, Any]:
+    def _config_metadata(self, nlp: Language) -> dict[str, Any]:
         return {
             "path": str(self.config_path),
             "overrides": self.overrides,
@@ -197,19 +198,19 @@ class Trials:
             "training": nlp.config.interpolate()["training"],
         }
 
-    def _prepare(self, place: Place) -> tuple[Config, int]:
-        """Make the config of a trial, and the files that it names."""
-        config = self._with_seed(place.seed)
-        if place.share >= ALL:
+    def _prepare(self, trial_id: TrialId) -> tuple[Config, int]:
+        """Make the config of a trial and write the files that it names. Return the config and the number of training docs."""
+        config, fraction = self._config_with_seed(trial_id.seed), trial_id.fraction
+        if fraction >= ALL:
             return config, self.n_docs
-        docs = place.below(self.output).with_name(SHARE_OF_DOCS)
-        if place.share not in self._n_docs_of_share:
-            self._n_docs_of_share[place.share] = write_share(self.train, place.share, docs)
-        config["paths"]["train"] = str(docs)
-        give_labels(config, self._labels)
-        return config, self._n_docs_of_share[place.share]
+        path = trial_id.directory(self.output).with_name(SUBSET)
+        if fraction not in self._subset_sizes:
+            self._subset_sizes[fraction] = write_subset(self.train, fraction, path)
+        config["paths"]["train"] = str(path)
+        read_labels_from(config, self._labels)
+        return config, self._subset_sizes[fraction]
 
-    def _with_seed(self, seed: int) -> Config:
+    def _config_with_seed(self, seed: int) -> Config:
         config = self.config.copy()
         config.setdefault("system", {})["seed"] = seed
         config.setdefault("training", {})["seed"] = seed
@@ -217,61 +218,60 @@ class Trials:
 
     @cached_property
     def _labels(self) -> dict[str, Path]:
-        return write_labels(init_nlp(self._with_seed(0), use_gpu=self.use_gpu), self.output / LABELS)
+        return write_labels(init_nlp(self._config_with_seed(0), use_gpu=self.use_gpu), self.output / LABELS)
 
     def _score(self, nlp: Language) -> dict[str, Any]:
         examples = list(Corpus(self.test, gold_preproc=self.gold_preproc)(nlp))
         return nlp.evaluate(examples, scorer=LabelScorer(nlp))
 
-    def _check_that_shares_are_read(self) -> None:
+    def _check_that_train_path_is_used(self) -> None:
+        """Put a marker into paths.train, and look for it in the corpus that training reads."""
         config = Config(Language.default_config).merge(self.config)
-        config["paths"]["train"] = sign = "a share of the training data"
+        config["paths"]["train"] = marker = "a fraction of the training data"
         config = config.interpolate()
         corpus = config["training"]["train_corpus"]
         if not isinstance(corpus, str):
-            return  # spaCy says what is wrong with it
+            return  # spaCy reports what is wrong with it
         section: Any = config
         for name in corpus.split("."):
             section = section.get(name, {})
-        if sign not in json.dumps(section) and min(self.shares) < ALL:
+        if marker not in json.dumps(section):
             raise ValueError(
-                f"In {self.config_path}, [{corpus}] does not read ${{{TRAIN}}}: a share of that would never be read. Name it "
-                f"there, or leave --shares out."
+                f"In {self.config_path}, [{corpus}] does not read ${{paths.train}}, so that training would ignore --fractions. "
+                f"Use ${{paths.train}} there, or leave out --fractions."
             )
 
-    def _find_done(self) -> Iterator[Place]:
-        for place in find_places(self.output):
-            path = place.below(self.output) / METRICS
+    def _find_finished(self) -> Iterator[TrialId]:
+        for trial_id in find_trials(self.output):
+            path = trial_id.directory(self.output) / TRIAL_METRICS
             try:
                 metrics = json.loads(path.read_text(encoding="utf8"))
             except (OSError, ValueError):
-                continue  # half done
+                continue
             identity = metrics.get("identity") if isinstance(metrics, dict) else None
             if not isinstance(identity, dict):
                 raise ValueError(
-                    f"{path} is not the metrics of a trial: it has no identity. Move it away, or choose another place."
+                    f"{path} is not the metrics of a trial: it has no identity. Move it away, or choose another output directory."
                 )
-            for name, value in self.identity.items():
-                if identity.get(name) != value:
-                    how = "differ in" if name in identity else "are of an earlier version, which took no note of"
-                    raise ValueError(
-                        f"There are trials in {self.output} that {how} {DIFFERENCES.get(name, f'the files of {name}')}, such as "
-                        f"{path.parent}. Replace them all (--overwrite, or delete {self.output}), or choose another place."
-                    )
-            yield place
+            if difference := find_difference(identity, self.identity):
+                raise ValueError(
+                    f"The existing trials in {self.output} {difference}; see {path.parent}. Replace all of them (--overwrite, or "
+                    f"delete {self.output}), or choose another output directory."
+                )
+            yield trial_id
 
-    def _clear(self) -> None:
-        """Remove the old trials, all of them, now that nothing is in the way of the new ones."""
-        if self._is_cleared or not self.overwrite:
+    def _remove_old_trials(self) -> None:
+        """With `overwrite`, remove all existing trials. This waits until the first new trial is ready to train."""
+        if self._has_removed_old or not self.overwrite:
             return
-        for place in find_places(self.output):
-            _remove(place.below(self.output))
-        self._is_cleared = True
+        for trial_id in find_trials(self.output):
+            _remove_trial(trial_id.directory(self.output))
+        self._has_removed_old = True
 
 
-def _remove(directory: Path) -> None:
-    """Remove a trial, and nothing that somebody else has put beside it. What says that it is done goes first."""
-    for name in (METRICS, LOG):
+def _remove_trial(directory: Path) -> None:
+    """Remove the files of a trial, the metrics first, and keep all other files in its directory."""
+    for name in (TRIAL_METRICS, LOG):
         (directory / name).unlink(missing_ok=True)
     for name in (DIR_MODEL_BEST, DIR_MODEL_LAST):
         shutil.rmtree(directory / name, ignore_errors=True)
@@ -280,43 +280,18 @@ def _remove(directory: Path) -> None:
             empty.rmdir()
 
 
-def _find_elmo(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
-    """Find the `weights` of every ELMo in a config: the name of the setting, and its value."""
-    is_component = section.get("factory") == "elmo" and section.get("model") is None
-    weights = section.get("weights")
-    if (is_component or section.get("@architectures") == "spacy_elmo.Elmo.v1") and isinstance(weights, str | None):
-        yield f"{prefix}weights", weights
-    for name, value in section.items():
-        if isinstance(value, dict):
-            yield from _find_elmo(value, f"{prefix}{name}.")
-
-
-def _find_paths(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Find what a config names outside [paths]: files, and, where they are expected, directories."""
-    for name, value in section.items():
-        if isinstance(value, dict):
-            if prefix or name != "paths":
-                yield from _find_paths(value, f"{prefix}{name}.")
-        elif _is_path(value) and (Path(value).is_file() or name in ("path", "source", "vectors")):
-            yield f"{prefix}{name}", value
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and Path(value).exists()
-
-
 @contextmanager
-def _explaining(place: Place, log: TextIO | None = None) -> Iterator[None]:
-    """Say which training failed, and leave the traceback in its log. What a component may raise is not known here."""
+def _explain_failure(trial_id: TrialId, log: TextIO | None = None) -> Iterator[None]:
+    """Say which training failed, and write the traceback to its log. A component may raise any exception."""
     try:
         yield
     except ConfigValidationError:
         raise
     except OSError as error:
-        raise OSError(f"The training with {place} failed: {error}.") from error
+        raise OSError(f"The training with {trial_id} failed: {error}.") from error
     except Exception as error:
-        message = f"The training with {place} failed: {type(error).__name__}: {error}."
+        message = f"The training with {trial_id} failed: {type(error).__name__}: {error}."
         if log is not None:
             log.write(traceback.format_exc())
-            message += f" How it came to that is in {log.name}."
+            message += f" The traceback is in {log.name}."
         raise TrialError(message) from error

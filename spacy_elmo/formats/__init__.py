@@ -1,0 +1,93 @@
+"""The supported formats of biLM weights: one line in `FORMATS`, and one module of this package, for each.
+
+The module of a format has these functions:
+
+- `recognizes(paths)`: Whether the paths look like weights in this format. It opens no large file.
+- `read(paths)`: Reads the weights. RETURNS (BiLM).
+- `write(bilm, directory)`: Writes the weights into a directory. A format that can only be read has none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..bilm.model import BiLM
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of weights. Its module, with torch and h5py, is imported when it is first used.
+
+    module (str): The name of the module in this package.
+    files (str): The files that it reads, for messages.
+    can_write (bool): Whether weights can be written in this format.
+    has_initial_state (bool): Whether the format stores the initial state of the LSTMs.
+    """
+
+    module: str
+    files: str
+    can_write: bool = True
+    has_initial_state: bool = False
+
+    def recognizes(self, paths: Sequence[Path]) -> bool:
+        """RETURNS (bool): Whether the paths look like weights in this format."""
+        return bool(self._functions().recognizes(paths))
+
+    def read(self, paths: Sequence[Path]) -> "BiLM":
+        """Read weights.
+
+        paths (Sequence[Path]): The files or the directory.
+        RETURNS (BiLM): The model.
+        """
+        bilm: BiLM = self._functions().read(paths)
+        return bilm
+
+    def write(self, bilm: "BiLM", directory: Path) -> None:
+        """Write weights, all files or none.
+
+        bilm (BiLM): The model.
+        directory (Path): The directory to write. An existing one is replaced only if it has nothing but such weights.
+        """
+        self._functions().write(bilm, directory)
+
+    def _functions(self) -> Any:
+        return import_module(f"{__name__}.{self.module}")
+
+
+FORMATS = {
+    "spacy-elmo": Format("weights_directory", "a directory with config.json", has_initial_state=True),
+    "bilm-tf": Format("bilm_tf", "options.json and weights.hdf5"),
+}
+
+
+def get_format(name: str, *, to_write: bool = False) -> Format:
+    """Look up a format by its name.
+
+    name (str): The name, such as "bilm-tf".
+    to_write (bool): Whether the format must be one that can be written.
+    RETURNS (Format): The format.
+    """
+    supported = [other for other, found in FORMATS.items() if found.can_write or not to_write]
+    if name not in supported:
+        raise ValueError(
+            f"Unsupported format to {'write' if to_write else 'read'}: {name!r}. Supported: {', '.join(supported)}."
+        )
+    return FORMATS[name]
+
+
+def detect_format(paths: Sequence[Path]) -> Format:
+    """Find out the format of weights.
+
+    paths (Sequence[Path]): The files or the directory.
+    RETURNS (Format): The first format that recognizes them.
+    """
+    if missing := [str(path) for path in paths if not path.exists()]:
+        raise ValueError(f"There is no file or directory at {', '.join(missing)} (seen from {Path.cwd()}).")
+    for found in FORMATS.values():
+        if found.recognizes(paths):
+            return found
+    supported = "; ".join(f"{name} ({found.files})" for name, found in FORMATS.items())
+    raise ValueError(f"No supported format fits {', '.join(map(str, paths))}. Supported: {supported}.")

@@ -1,7 +1,7 @@
-"""The published form of ELMo: options.json and weights.hdf5, as bilm-tf writes and AllenNLP reads them."""
+"""The format of published models: options.json and weights.hdf5, as bilm-tf writes and AllenNLP reads them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,21 @@ if TYPE_CHECKING:
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 
 
-def read_bilm_tf(options_path: Path, weights_path: Path) -> BiLM:
+def recognizes(paths: Sequence[Path]) -> bool:
+    """RETURNS (bool): Whether the paths are two files. Which is which shows when they are read."""
+    return len(paths) == 2 and all(path.is_file() for path in paths)
+
+
+def read(paths: Sequence[Path]) -> BiLM:
     """Read a published model.
 
-    options_path (Path): The options, as JSON.
-    weights_path (Path): The weights, as HDF5.
+    paths (Sequence[Path]): The options (JSON), then the weights (HDF5).
     RETURNS (BiLM): The model.
     """
-    with torch.device("meta"):  # shapes only, until it is known that the file has them
+    if len(paths) != 2:
+        raise ValueError(f"Expected two files, the options and then the weights, got {len(paths)} paths.")
+    options_path, weights_path = paths
+    with torch.device("meta"):  # allocates nothing until the shapes in the file are checked
         bilm = BiLM(read_options(options_path))
     with _open_hdf5(weights_path, "r") as file, torch.no_grad():
         found: dict[str, Any] = {}
@@ -46,11 +53,11 @@ def read_bilm_tf(options_path: Path, weights_path: Path) -> BiLM:
     return bilm
 
 
-def write_bilm_tf(bilm: BiLM, directory: Path) -> None:
-    """Write a model in the published form. A stored initial state has no place there and is left out.
+def write(bilm: BiLM, directory: Path) -> None:
+    """Write a model as published models are. The format cannot store an initial state, so it is left out.
 
     bilm (BiLM): The model.
-    directory (Path): Where options.json and weights.hdf5 go.
+    directory (Path): The directory for options.json and weights.hdf5.
     """
     with write_directory(directory, files={OPTIONS, WEIGHTS}) as draft:
         (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
@@ -60,15 +67,15 @@ def write_bilm_tf(bilm: BiLM, directory: Path) -> None:
 
 
 def published_views(bilm: BiLM) -> dict[str, Tensor]:
-    """Show a model's parameters under the names and in the shapes of the published files.
+    """View a model's parameters under the names and in the shapes of the published files.
 
     bilm (BiLM): The model.
-    RETURNS (dict[str, Tensor]): Views: what is copied into one lands in the model.
+    RETURNS (dict[str, Tensor]): Views of the parameters: copying into a view changes the model.
     """
     config, ours = bilm.config, dict(bilm.named_parameters())
     views: dict[str, Tensor] = {"char_embed": ours["char_cnn.embedding.weight"]}
     for i, (width, count) in enumerate(config.filters):
-        # Ours: one row per filter, its characters side by side. Theirs: (1, characters, embedding, filters).
+        # Ours: one row for each filter, its characters concatenated. Theirs: (1, characters, embedding, filters).
         weight = ours[f"char_cnn.filters.{i}.weight"].view(count, width, config.char_dim)
         views[f"CNN/W_cnn_{i}"] = weight.permute(1, 2, 0).unsqueeze(0)
         views[f"CNN/b_cnn_{i}"] = ours[f"char_cnn.filters.{i}.bias"]
@@ -98,7 +105,7 @@ def read_options(path: Path) -> BiLMConfig:
     try:
         options = json.loads(path.read_text(encoding="utf8"))
     except OSError as error:
-        raise ValueError(f"There is no options file to read at {path}: {error.strerror}.") from None
+        raise ValueError(f"Cannot read the options file {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON
         raise ValueError(
             f"The options in {path} are not JSON: {error}. Were the arguments swapped? The options come first."
@@ -117,7 +124,7 @@ def read_options(path: Path) -> BiLMConfig:
 def _from_options(options: dict[str, Any]) -> BiLMConfig:
     lstm, cnn = options["lstm"], options["char_cnn"]
     n_characters = cnn.get("n_characters", N_CHARACTERS)
-    # Training counts 261 characters; for inference people are told to write 262, with the "no word" of the ids.
+    # 261 in files from training. The instructions for inference say 262, which includes the id of padding words.
     if n_characters not in (N_CHARACTERS, N_CHARACTERS + 1):
         raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r}.")
     return BiLMConfig(
@@ -162,7 +169,7 @@ def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
         import h5py
     except ImportError:
         raise ImportError(
-            "Published weights are HDF5 files, and reading or writing them needs h5py: pip install h5py"
+            "Weights in the format of bilm-tf are HDF5 files, and reading or writing them needs h5py: pip install h5py"
         ) from None
     if mode == "r" and not path.is_file():
         raise ValueError(f"There is no weights file at {path}.")

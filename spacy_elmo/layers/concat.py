@@ -1,15 +1,14 @@
-"""All layers side by side: nothing is mixed, and what reads the vectors makes its own use of each layer."""
+"""All layers side by side, without mixing: the task's model weighs each value of each layer."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nI)
-OutT = list[Floats2d]  # for each doc: (nT, nL * nI)
-
-CONCAT_NAME = "concat_layers"
+OutT = list[Floats2d]  # for each doc: (nT, nO), nO = nL * nI
 
 
 def concat_layers(*, gamma: float) -> Model[InT, OutT]:
@@ -18,7 +17,11 @@ def concat_layers(*, gamma: float) -> Model[InT, OutT]:
     gamma (float): A factor on the result.
     RETURNS (Model): The layer.
     """
-    return Model(CONCAT_NAME, partial(forward, gamma=gamma))
+    return Model("concat_layers", partial(forward, gamma=gamma), init=init, dims={"nL": None, "nI": None, "nO": None})
+
+
+def init(model: Model[InT, OutT], X: Any = None, Y: Any = None) -> None:
+    model.set_dim("nO", model.get_dim("nL") * model.get_dim("nI"))
 
 
 def forward(
@@ -27,6 +30,6 @@ def forward(
     xp = model.ops.xp
 
     def backprop(d_vectors: OutT) -> InT:
-        return [gamma * xp.stack(xp.split(dY_TO, len(layers[0]), axis=1)) for dY_TO in d_vectors]
+        return [gamma * xp.stack(xp.split(dY_TO, model.get_dim("nL"), axis=1)) for dY_TO in d_vectors]
 
     return [gamma * xp.concatenate(list(layers_LTI), axis=1) for layers_LTI in layers], backprop

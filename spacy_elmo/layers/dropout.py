@@ -1,4 +1,4 @@
-"""Dropout at a rate of its own."""
+"""Dropout with its own rate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,15 +11,13 @@ OutT = list[Floats2d]
 
 
 def dropout(rate: float) -> Model[InT, OutT]:
-    """Drop a share of the values while training, and scale up the rest.
+    """Drop a fraction of the values in training, and scale up the rest.
 
     Thinc's own Dropout keeps its rate as `dropout_rate`, which spaCy sets to [training.dropout] in every layer before
     every update. The paper gives ELMo a higher rate than the rest of the task's model.
 
-    rate (float): The share to drop, from 0 to below 1.
+    rate (float): The fraction to drop, from 0 to below 1.
     """
-    if not 0 <= rate < 1:
-        raise ValueError(f"dropout must be from 0 to below 1, got {rate}.")
     return Model("elmo_dropout", partial(forward, rate=rate))
 
 

@@ -1,12 +1,15 @@
-"""A mix of layers that is given and does not learn: one layer, their mean, or chosen weights."""
+"""A mix of layers that is given and not learned: one layer, their mean, or chosen weights."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
-InT = list[Floats3d]  # for each doc: (nL, nT, nO)
+from .settings import invalid
+
+InT = list[Floats3d]  # for each doc: (nL, nT, nI)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
 
 
@@ -18,28 +21,36 @@ def fixed_mix(layers: str | int | list[float], *, gamma: float) -> Model[InT, Ou
     gamma (float): A factor on the result.
     RETURNS (Model): The layer.
     """
-    return Model("fixed_mix", partial(forward, choice=layers, gamma=gamma))
+    return Model(
+        "fixed_mix",
+        partial(forward, choice=layers, gamma=gamma),
+        init=partial(init, choice=layers),
+        dims={"nL": None, "nI": None, "nO": None},
+    )
+
+
+def init(model: Model[InT, OutT], X: Any = None, Y: Any = None, *, choice: str | int | list[float]) -> None:
+    fixed_weights(choice, model.get_dim("nL"))  # does the choice fit the number of layers?
+    model.set_dim("nO", model.get_dim("nI"))
 
 
 def forward(
     model: Model[InT, OutT], layers: InT, is_train: bool, *, choice: str | int | list[float], gamma: float
 ) -> tuple[OutT, Callable[[OutT], InT]]:
-    if not layers:
-        return [], lambda d_vectors: []
     xp = model.ops.xp
-    share = gamma * xp.asarray(layer_weights(choice, n_layers=layers[0].shape[0]), dtype="float32")
+    weights = gamma * xp.asarray(fixed_weights(choice, model.get_dim("nL")), dtype="float32")
 
     def backprop(d_vectors: OutT) -> InT:
-        return [share[:, None, None] * dY_TO for dY_TO in d_vectors]
+        return [weights[:, None, None] * dY_TO for dY_TO in d_vectors]
 
-    return [xp.tensordot(share, layers_LTO, axes=1) for layers_LTO in layers], backprop
+    return [xp.tensordot(weights, layers_LTI, axes=1) for layers_LTI in layers], backprop
 
 
-def layer_weights(choice: str | int | list[float], n_layers: int) -> list[float]:
-    """Spell out which layers were asked for.
+def fixed_weights(choice: str | int | list[float], n_layers: int) -> list[float]:
+    """Give the weight of each layer.
 
     choice (str | int | list[float]): As for `fixed_mix`.
-    n_layers (int): How many layers the biLM has, the token layer included.
+    n_layers (int): Layers of the biLM, the token layer included.
     RETURNS (list[float]): A weight for each layer.
     """
     if choice == "mean":
@@ -48,12 +59,10 @@ def layer_weights(choice: str | int | list[float], n_layers: int) -> list[float]
         choice = n_layers - 1
     if isinstance(choice, list):
         if len(choice) != n_layers:
-            raise ValueError(
-                f"layers has {len(choice)} weights, but this biLM has {n_layers} layers. Give one for each."
-            )
+            raise invalid(f"layers has {len(choice)} weights, but this biLM has {n_layers} layers. Give one for each.")
         return choice
     if not isinstance(choice, int) or not -n_layers <= choice < n_layers:
-        raise ValueError(
+        raise invalid(
             f"layers must be 'mix', 'mean', 'top', 'concat', an index from 0 (the token layer) to {n_layers - 1} (the top) "
             f"or {n_layers} weights, got {choice!r}."
         )

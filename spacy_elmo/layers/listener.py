@@ -1,13 +1,17 @@
-"""Listeners: how other components get at what `elmo` computed, and send their gradients back."""
+"""Listeners: how other components get what `elmo` computed, and send their gradients back."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 from weakref import ref
 
 from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.pipeline.tok2vec import forward as forward_stock
 from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
+
+from .settings import invalid
 
 InT = list[Doc]
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -26,8 +30,8 @@ class Upstream(Protocol):
 
 
 class Link:
-    """Knows a listener's upstream, without keeping it alive: a component that was sourced without its `elmo` must not go on
-    with that of another pipeline, which would not be saved with it.
+    """A weak reference from a listener to its upstream: a component that was sourced without its `elmo` must not keep using
+    that of another pipeline, which would not be saved with it.
 
     upstream (Upstream): The component.
     """
@@ -38,12 +42,11 @@ class Link:
 
     @property
     def upstream(self) -> Upstream | None:
-        """RETURNS (Upstream | None): The component, as long as it is there."""
+        """RETURNS (Upstream | None): The component, as long as it exists."""
         return self._upstream()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Link":
-        """Link a copy. spaCy copies models deeply, and their listeners still listen to the same component; where that is copied
-        with them, they listen to its copy."""
+        """Copy a link. A copied listener listens to the same component, or to its copy if that is copied along."""
         copied = memo.get(id(self.upstream))
         return self if copied is None else Link(copied)
 
@@ -85,11 +88,11 @@ class ElmoListener(Tok2VecListener):
 
 
 def init(model: ElmoListener, X: InT | None = None, Y: OutT | None = None) -> None:
-    _upstream(model, model.link).initialize_listener(model)
+    _get_upstream(model, model.link).initialize_listener(model)
 
 
 def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
-    upstream = _upstream(model, model.link)
+    upstream = _get_upstream(model, model.link)
     upstream.check_listener(model)
     received = take_batch(model, docs, is_train=is_train)
     if received is None:
@@ -107,17 +110,45 @@ def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Calla
     return vectors, backprop
 
 
-def forward_tok2vec_listener(
+def link_stock_listener(listener: Tok2VecListener, upstream: Upstream) -> None:
+    """Let a stock `spacy.Tok2VecListener.v1` listen to `elmo`, until `unlink_stock_listener`.
+
+    Its own forward function takes an empty doc for one that was never annotated, and fails if its upstream is frozen and
+    does not annotate. The one that it gets here asks the upstream instead.
+
+    listener (Tok2VecListener): The listener.
+    upstream (Upstream): The component.
+    """
+    link = Link(upstream)
+    listener.replace_callbacks(
+        partial(_forward_stock_listener, link=link), init=partial(_init_stock_listener, link=link)
+    )
+
+
+def unlink_stock_listener(listener: Tok2VecListener) -> None:
+    """Give a stock listener spaCy's own callbacks back, so that it can listen to any other tok2vec.
+
+    listener (Tok2VecListener): The listener.
+    """
+    listener.replace_callbacks(forward_stock)
+
+
+def _init_stock_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:
+    """Check before training that the listener fits. If its `elmo` was removed, it is initialized for another upstream."""
+    if link.upstream is None:
+        unlink_stock_listener(model)
+    else:
+        link.upstream.check_listener(model)
+
+
+def _forward_stock_listener(
     model: Tok2VecListener, docs: InT, is_train: bool, *, link: Link
 ) -> tuple[OutT, Callable[[OutT], Any]]:
-    """What a stock `spacy.Tok2VecListener.v1` does when it listens to `elmo`.
-
-    Its own forward function takes an empty doc for one that was never annotated, and gives up on a frozen upstream that
-    does not annotate. Here it asks the upstream instead.
-
-    link (Link): The upstream.
-    """
-    upstream = _upstream(model, link)
+    if is_train and model._batch_id is not None and model._batch_id == Tok2VecListener.get_batch_id(docs):
+        # The batch was sent by one of spaCy's components, which has taken the place of `elmo`.
+        unlink_stock_listener(model)
+        return cast(tuple[OutT, Callable[[OutT], Any]], forward_stock(model, docs, is_train))
+    upstream = _get_upstream(model, link)
     upstream.check_listener(model)
     received = take_batch(model, docs, is_train=is_train)
     if received is None:
@@ -125,19 +156,11 @@ def forward_tok2vec_listener(
     return received
 
 
-def init_tok2vec_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:
-    """What a stock listener does before training: find out early that it does not fit.
-
-    link (Link): The upstream.
-    """
-    _upstream(model, link).check_listener(model)
-
-
 def take_batch(listener: Tok2VecListener, docs: InT, *, is_train: bool) -> tuple[Any, Callable[[Any], Any]] | None:
     """Take what the upstream has sent for just these docs; nothing if it is frozen and has sent none.
 
-    What is taken is gone, and so is what a component that is not trained has left until it predicts: neither a batch nor
-    its gradients outlive their step.
+    A batch can be taken once. One that a component has not taken because it is not trained is dropped when it predicts:
+    neither a batch nor its gradients outlive their step.
 
     listener (Tok2VecListener): The listener.
     docs (list[Doc]): The docs.
@@ -152,7 +175,7 @@ def take_batch(listener: Tok2VecListener, docs: InT, *, is_train: bool) -> tuple
 
 
 def drop_batch(listener: Tok2VecListener) -> None:
-    """Forget what the upstream has sent, if it has.
+    """Drop what the upstream has sent, if anything.
 
     listener (Tok2VecListener): The listener.
     """
@@ -160,16 +183,16 @@ def drop_batch(listener: Tok2VecListener) -> None:
 
 
 def batch_id(docs: InT) -> int:
-    """RETURNS (int): A number that tells batches apart by their words, and the order of them."""
+    """RETURNS (int): A number that tells batches apart by their words and their order. spaCy's ignores the order."""
     return hash(tuple(tuple(token.orth for token in doc) for doc in docs))
 
 
-def _upstream(model: Tok2VecListener, link: Link | None) -> Upstream:
+def _get_upstream(model: Tok2VecListener, link: Link | None) -> Upstream:
     upstream = link.upstream if link is not None else None
     if upstream is None:
-        raise ValueError(
+        raise invalid(
             f"A listener has upstream = {model.upstream_name!r}, but no 'elmo' component of that name comes before it in the "
             f"pipeline. Add one (it must come first), or correct the listener's upstream. If the component was sourced, source "
-            f"'elmo' with it, or give it a biLM of its own with replace_listeners."
+            f"'elmo' with it, or replace its listener with its own biLM (nlp.replace_listeners) before you source it."
         )
     return upstream

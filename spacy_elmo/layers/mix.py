@@ -5,60 +5,75 @@ from typing import Any
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Floats3d
 
-from .concat import CONCAT_NAME, concat_layers
-from .dropout import dropout as dropout_layer
+from .concat import concat_layers
+from .dropout import dropout
 from .fixed_mix import fixed_mix
-from .layer_norm import layer_norm as layer_norm_layer
-from .scalar_mix import SCALAR_MIX_NAME, initialize_scalar_mix, scalar_mix
+from .layer_norm import layer_norm
+from .scalar_mix import scalar_mix
+from .settings import LEARNED, SIDE_BY_SIDE, MixSettings
 
-InT = list[Floats3d]  # for each doc: (nL, nT, nO)
-OutT = list[Floats2d]  # for each doc: (nT, nO), or (nT, nL * nO) where layers are put side by side
+InT = list[Floats3d]  # for each doc: (nL, nT, nI)
+OutT = list[Floats2d]  # for each doc: (nT, nO)
 
 
-def mix(
-    *, layers: str | int | list[float], gamma: float, layer_norm: bool, dropout: float, l2: float
-) -> Model[InT, OutT]:
-    """Build the way from all layers to one vector per token.
+def mix(settings: MixSettings) -> Model[InT, OutT]:
+    """Build what turns all layers into one vector per token.
 
-    layers (str | int | list[float]): "mix" for a learned mix, "concat" for all layers side by side; otherwise what
-        `fixed_mix` takes.
-    gamma (float): A factor on the result, learned too with "mix".
-    layer_norm (bool): Whether each layer is normalized first.
-    dropout (float): The share of the result that is dropped while training.
-    l2 (float): How strongly a learned mix is pulled to the mean.
-    RETURNS (Model): The layer.
+    settings (MixSettings): How.
+    RETURNS (Model): The layer. Its dims are those of `mixer_of`, and `fit_mix` sets them.
     """
     mixer: Model[InT, OutT]
-    if layers == "mix":
-        mixer = scalar_mix(gamma=gamma, l2=l2)
-    elif layers == "concat":
-        mixer = concat_layers(gamma=gamma)
+    if settings.layers == LEARNED:
+        mixer = scalar_mix(gamma=settings.gamma, l2=settings.l2)
+    elif settings.layers == SIDE_BY_SIDE:
+        mixer = concat_layers(gamma=settings.gamma)
     else:
-        mixer = fixed_mix(layers, gamma=gamma)
-    parts: list[Model[Any, Any]] = [mixer, dropout_layer(dropout)]
-    if layer_norm:
-        parts.insert(0, layer_norm_layer())
+        mixer = fixed_mix(settings.layers, gamma=settings.gamma)
+    parts: list[Model[Any, Any]] = [mixer, dropout(settings.dropout)]
+    if settings.layer_norm:
+        parts.insert(0, layer_norm())
     return chain(*parts)
 
 
-def initialize_mix(model: Model[InT, OutT], n_layers: int, *, only_if_new: bool = False) -> None:
-    """Tell a mix how many layers there are, so that it can start as their mean.
-
-    model (Model): The mix.
-    n_layers (int): Layers of the biLM, the token layer included.
-    only_if_new (bool): Whether a mix that has weights keeps them.
-    """
-    for node in model.walk():
-        if node.name == SCALAR_MIX_NAME and not (only_if_new and node.has_param("w")):
-            initialize_scalar_mix(node, n_layers)
+def mixer_of(model: Model[InT, OutT]) -> Model[InT, OutT]:
+    """RETURNS (Model): The part of a mix that has its dims: nL layers, their width nI, and the vectors' width nO."""
+    return next(layer for layer in model.layers if "nL" in layer.dim_names)
 
 
-def mix_width(model: Model[InT, OutT], n_layers: int, width: int) -> int:
-    """Say how wide the vectors are that a mix makes.
+def mix_sizes(model: Model[InT, OutT]) -> tuple[int | None, int | None]:
+    """RETURNS (tuple): The number of layers that a mix expects, and their width, as far as they are known."""
+    mixer = mixer_of(model)
+    n_layers, width = mixer.maybe_get_dim("nL"), mixer.maybe_get_dim("nI")
+    if n_layers is None and mixer.has_param("w"):
+        n_layers = len(mixer.get_param("w"))  # as 0.1.0 saved it
+    return n_layers, width
 
-    model (Model): The mix.
+
+def fit_mix(model: Model[InT, OutT], n_layers: int, width: int) -> None:
+    """Tell a mix the sizes of the biLM. A learned mix gets weights if it has none.
+
+    model (Model): The mix. It may have these sizes already, but no others.
     n_layers (int): Layers of the biLM, the token layer included.
     width (int): The width of each.
-    RETURNS (int): The width of the vectors.
     """
-    return n_layers * width if any(node.name == CONCAT_NAME for node in model.walk()) else width
+    mixer = mixer_of(model)
+    if mixer.has_dim("nO"):
+        return
+    learned = {name: mixer.get_param(name) for name in mixer.param_names if mixer.has_param(name)}
+    mixer.set_dim("nL", n_layers)
+    mixer.set_dim("nI", width)
+    mixer.initialize()
+    for name, value in learned.items():
+        mixer.set_param(name, value)
+
+
+def reset_mix(model: Model[InT, OutT]) -> None:
+    """Forget the sizes and the weights of a mix.
+
+    model (Model): The mix.
+    """
+    mixer = mixer_of(model)
+    for name in mixer.param_names:
+        mixer.set_param(name, None)
+    for name in mixer.dim_names:
+        mixer.set_dim(name, None, force=True)  # type: ignore[arg-type]

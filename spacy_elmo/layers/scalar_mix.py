@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from thinc.api import Model
 from thinc.types import Floats1d, Floats2d, Floats3d
 
-InT = list[Floats3d]  # for each doc: (nL, nT, nO)
+InT = list[Floats3d]  # for each doc: (nL, nT, nI)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
-
-SCALAR_MIX_NAME = "scalar_mix"
 
 
 def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
@@ -20,50 +18,49 @@ def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
 
     gamma (float): The scale to start from.
     l2 (float): The paper's lambda: how strongly the weights are pulled to the mean.
-    RETURNS (Model): The layer, which has no weights until `initialize_scalar_mix` says how many layers there are.
+    RETURNS (Model): The layer. It has weights as soon as its dims nL and nI are set and it is initialized.
     """
-    if l2 < 0:
-        raise ValueError(f"l2 must be 0 or more, got {l2}.")
     return Model(
-        SCALAR_MIX_NAME, partial(forward, l2=l2), params={"w": None, "gamma": None}, attrs={"initial_gamma": gamma}
+        "scalar_mix",
+        partial(forward, l2=l2),
+        init=partial(init, gamma=gamma),
+        params={"w": None, "gamma": None},
+        dims={"nL": None, "nI": None, "nO": None},
     )
 
 
-def initialize_scalar_mix(model: Model[InT, OutT], n_layers: int) -> None:
-    """Set a mix to the mean of the layers.
+def init(model: Model[InT, OutT], X: Any = None, Y: Any = None, *, gamma: float) -> None:
+    """Set the mix to the mean of the layers."""
+    model.set_dim("nO", model.get_dim("nI"))
+    model.set_param("w", model.ops.alloc1f(model.get_dim("nL")))
+    model.set_param("gamma", model.ops.asarray1f([gamma]))
+
+
+def layer_weights(model: Model[InT, OutT]) -> list[float]:
+    """Give the weights that the mix has learned.
 
     model (Model): The mix.
-    n_layers (int): Layers of the biLM, the token layer included.
+    RETURNS (list[float]): The softmax of `w`: one weight for each layer, the token layer first.
     """
-    model.set_param("w", model.ops.alloc1f(n_layers))
-    model.set_param("gamma", model.ops.asarray1f([model.attrs["initial_gamma"]]))
-
-
-def layer_shares(model: Model[InT, OutT]) -> list[float]:
-    """Give the share that each layer has by now.
-
-    model (Model): The mix.
-    RETURNS (list[float]): One for each layer, the token layer first; they add up to 1.
-    """
-    return [float(share) for share in model.ops.softmax(cast(Floats1d, model.get_param("w")))]
+    return [float(weight) for weight in model.ops.softmax(cast(Floats1d, model.get_param("w")))]
 
 
 def forward(model: Model[InT, OutT], layers: InT, is_train: bool, *, l2: float) -> tuple[OutT, Callable[[OutT], InT]]:
     xp = model.ops.xp
     w = cast(Floats1d, model.get_param("w"))
     gamma = cast(Floats1d, model.get_param("gamma"))
-    share = model.ops.softmax(w)
-    mixed = [xp.tensordot(share, layers_LTO, axes=1) for layers_LTO in layers]
+    weights = model.ops.softmax(w)
+    mixed = [xp.tensordot(weights, layers_LTI, axes=1) for layers_LTI in layers]
 
     def backprop(d_vectors: OutT) -> InT:
-        d_share = model.ops.alloc1f(len(share))
+        d_weights = model.ops.alloc1f(len(weights))
         d_gamma = model.ops.alloc1f(1)
-        for layers_LTO, mixed_TO, dY_TO in zip(layers, mixed, d_vectors, strict=True):
-            d_share += gamma[0] * xp.sum(layers_LTO * dY_TO, axis=(1, 2))
+        for layers_LTI, mixed_TO, dY_TO in zip(layers, mixed, d_vectors, strict=True):
+            d_weights += gamma[0] * xp.sum(layers_LTI * dY_TO, axis=(1, 2))
             d_gamma += xp.sum(mixed_TO * dY_TO)
         # The derivative of the softmax, and that of l2 * sum(w ** 2).
-        model.inc_grad("w", share * (d_share - xp.dot(share, d_share)) + 2 * l2 * w)
+        model.inc_grad("w", weights * (d_weights - xp.dot(weights, d_weights)) + 2 * l2 * w)
         model.inc_grad("gamma", d_gamma)
-        return [(gamma[0] * share)[:, None, None] * dY_TO for dY_TO in d_vectors]
+        return [(gamma[0] * weights)[:, None, None] * dY_TO for dY_TO in d_vectors]
 
     return [gamma[0] * mixed_TO for mixed_TO in mixed], backprop

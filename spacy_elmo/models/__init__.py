@@ -1,5 +1,6 @@
 """The models that come with the package."""
 
+import difflib
 from pathlib import Path
 
 DEFAULT = "en_elmo_sm"
@@ -8,7 +9,7 @@ DEFAULT = "en_elmo_sm"
 def find_weights(weights: str | None) -> Path:
     """Find a weights directory.
 
-    weights (str | None): A directory, the name of a bundled model, or None for the default one.
+    weights (str | None): A directory, the name of a model in the package, or None for the default one.
     RETURNS (Path): The directory, which may not exist.
     """
     if weights is None:
@@ -21,6 +22,28 @@ def find_weights(weights: str | None) -> Path:
             f"for the directory, or rename it."
         )
     return Path(__file__).parent / weights
+
+
+def find_existing_weights(weights: str | None) -> Path:
+    """Find a weights directory that exists.
+
+    weights (str | None): A directory, the name of a model in the package, or None for the default one.
+    RETURNS (Path): The directory.
+    """
+    path = find_weights(weights)
+    if path.exists():
+        return path
+    models = bundled_models()
+    similar = difflib.get_close_matches(path.name, models, n=1)
+    hint = (
+        f"Is {similar[0]!r} meant, a model in the package?"
+        if similar
+        else f"Models in the package: {', '.join(models)}."
+    )
+    raise ValueError(
+        f"There is no weights directory at {path} (seen from {Path.cwd()}). {hint} Weights directories are written by "
+        f"`python -m spacy elmo pretrain`, from your own text, and by `python -m spacy elmo convert`, from published weights."
+    )
 
 
 def bundled_models() -> list[str]:

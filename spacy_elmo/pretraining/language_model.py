@@ -50,7 +50,7 @@ class LanguageModel(nn.Module):
             types_UP = bilm.encode_words([*batch.types, *[Mark.BEGIN_SENTENCE] * (-len(batch.types) % WORDS_AT_ONCE)])
             sizes = [n_rows] * n_steps
             outputs, state = bilm.lstm(
-                types_UP, types_AN, sizes, state, keep=keep, anew=bilm.initial_state, dropout=dropout
+                types_UP, types_AN, sizes, state, keep=keep, initial=bilm.initial_state, dropout=dropout
             )
             x_NP = outputs[-1].flatten(0, 1)
         if dropout is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..charts.plots import Chart, Line, draw_charts
+from ..charts.line_chart import Line, LineChart, draw_line_charts
 from .metrics import Metrics
 
 
@@ -20,9 +20,9 @@ def draw_learning_curve(metrics: Sequence[Metrics]) -> str:
     ]
     unigrams = [(line["words"], line["perplexity_unigram"]) for line in evaluated]
     perplexities.append(Line("unigrams", unigrams, dashed=True))
-    return draw_charts(
+    return draw_line_charts(
         [
-            Chart("Training loss (nats)", "words read", [loss]),
-            Chart("Dev perplexity, full softmax", "words read", perplexities, log_scale=True),
+            LineChart("Training loss (nats)", "words read", [loss]),
+            LineChart("Dev perplexity, full softmax", "words read", perplexities, log_scale=True),
         ]
     )

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..bilm.initial_state import STREAMS, find_initial_state
 from ..bilm.lstm import State
-from ..bilm.warm_up import STREAMS, find_initial_state
 from ..files.atomic import write_file
 from .checkpoint import Checkpoint
 from .language_model import LanguageModel

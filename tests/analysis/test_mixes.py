@@ -11,8 +11,6 @@ from spacy.language import Language
 
 from spacy_elmo.analysis.mixes import LearnedMix, draw_mixes, learned_mixes
 from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.charts.heat_map import draw_heat_map
-from spacy_elmo.charts.plots import MUTED, PAPER
 
 from ..command_line import run
 from ..helpers import random_bilm
@@ -87,20 +85,6 @@ def test_command_on_what_has_no_mixes(model: str, message: str, tmp_path: Path) 
     spacy.blank("en").to_disk(tmp_path / "blank")
     path = str(tmp_path / "blank") if model == "blank" else model
     assert message in run("mixes", path, code=1)
-
-
-def test_heat_map_shades_and_escapes() -> None:
-    svg = draw_heat_map("A <title> & more", ["x", "y"], [("<b>", [0.6, 0.75])], ["n & m"])
-    root = ElementTree.fromstring(svg)
-    shades = [rect.get("fill-opacity") for rect in root.iter(f"{SVG}rect")][1:]
-    assert shades == ["0.60", "0.75"]
-    texts = [(text.text, text.get("fill")) for text in root.iter(f"{SVG}text")]
-    assert texts[0][0] == "A <title> & more"
-    # What has no fill is as dark or light as the page's other text.
-    assert texts[3:] == [("<b>", None), ("0.60", None), ("0.75", PAPER), ("n & m", MUTED)]
-    assert 'fill-opacity="0.05"' in draw_heat_map("Nothing is seen, too", ["x"], [("a", [0.0])])
-    width = float(root.get("width", "0"))
-    assert all(float(text.get("x", "0")) < width for text in root.iter(f"{SVG}text"))
 
 
 DEPTHS = [LearnedMix("a", "", [0.5, 0.5], 1.0), LearnedMix("b", "in", [0.2, 0.3, 0.5], 2.0)]

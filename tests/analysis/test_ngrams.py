@@ -1,49 +1,39 @@
-"""The model that counts, which perplexities are compared with, is a model: its probabilities are those of something."""
+"""N-gram models, whose perplexities are compared with those of a biLM."""
 
 import random
-from pathlib import Path
 
 import numpy
 import pytest
 
-from benchmarks.ngrams import KneserNey, read_grams
-from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
+from spacy_elmo.analysis.ngrams import Ids, KneserNey, read_trigrams, unigram_perplexity
 
+BEGIN, END = 0, 1
 SIZE = 20
 
 
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sentences() -> list[list[int]]:
     pick = random.Random(0)
-    sentences = [" ".join(f"w{int(pick.expovariate(0.3))}" for _ in range(pick.randint(1, 9))) for _ in range(200)]
-    (tmp_path / "text.txt").write_text("\n".join(sentences), encoding="utf8")
-    return tmp_path / "text.txt"
+    return [[2 + min(int(pick.expovariate(0.3)), SIZE - 3) for _ in range(pick.randint(1, 9))] for _ in range(200)]
 
 
-@pytest.fixture
-def vocabulary(text: Path) -> Vocabulary:
-    return count_words((line.split() for line in text.read_text(encoding="utf8").splitlines()), max_size=SIZE)
+def trigrams(sentences: list[list[int]], *, backward: bool = False) -> Ids:
+    return read_trigrams(sentences, begin=BEGIN, end=END, backward=backward)
 
 
-def test_grams_are_words_after_the_two_before_them(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    (tmp_path / "two.txt").write_text("w1 w2\nw3\n", encoding="utf8")
-    begin, end = vocabulary.BEGIN, vocabulary.END
-    one, two, three = map(vocabulary.id_of, ["w1", "w2", "w3"])
-    forward = [[begin, begin, one], [begin, one, two], [one, two, end], [begin, begin, three], [begin, three, end]]
-    assert read_grams(tmp_path / "two.txt", vocabulary, backward=False).tolist() == forward
-    assert read_grams(tmp_path / "two.txt", vocabulary, backward=True).tolist()[:3] == [
-        [begin, begin, two],
-        [begin, two, one],
-        [two, one, end],
-    ]
+def test_trigrams_are_words_after_the_two_before_them() -> None:
+    text = [[2, 3], [4]]
+    forward = [[BEGIN, BEGIN, 2], [BEGIN, 2, 3], [2, 3, END], [BEGIN, BEGIN, 4], [BEGIN, 4, END]]
+    assert trigrams(text).tolist() == forward
+    assert trigrams(text, backward=True).tolist() == [[BEGIN, BEGIN, 3], [BEGIN, 3, 2], [3, 2, END], *forward[3:]]
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_probabilities_of_all_words_sum_to_one(text: Path, vocabulary: Vocabulary, backward: bool) -> None:
-    grams_N3 = read_grams(text, vocabulary, backward)
-    model = KneserNey.count(grams_N3, len(vocabulary))
-    words = [i for i in range(len(vocabulary)) if i != vocabulary.BEGIN]
-    seen = {(int(a), int(b)) for a, b, _ in grams_N3}
+def test_probabilities_of_all_words_sum_to_one(sentences: list[list[int]], backward: bool) -> None:
+    trigrams_N3 = trigrams(sentences, backward=backward)
+    model = KneserNey.count(trigrams_N3, SIZE)
+    words = [i for i in range(SIZE) if i != BEGIN]
+    seen = {(int(a), int(b)) for a, b, _ in trigrams_N3}
     unseen = {(a, b) for a in words for b in words} - seen
     assert seen
     assert unseen
@@ -53,10 +43,22 @@ def test_probabilities_of_all_words_sum_to_one(text: Path, vocabulary: Vocabular
         assert p_K.sum() == pytest.approx(1)
 
 
-def test_what_was_seen_is_likelier(text: Path, vocabulary: Vocabulary) -> None:
-    grams_N3 = read_grams(text, vocabulary, backward=False)
-    model = KneserNey.count(grams_N3, len(vocabulary))
-    in_order = numpy.log(model.probabilities(grams_N3)).mean()
-    shuffled_N3 = grams_N3.copy()
+def test_seen_trigrams_are_likelier(sentences: list[list[int]]) -> None:
+    trigrams_N3 = trigrams(sentences)
+    model = KneserNey.count(trigrams_N3, SIZE)
+    shuffled_N3 = trigrams_N3.copy()
     numpy.random.default_rng(0).shuffle(shuffled_N3[:, 2])
-    assert in_order > numpy.log(model.probabilities(shuffled_N3)).mean() + 0.5
+    assert 1.6 * model.perplexity(trigrams_N3) < model.perplexity(shuffled_N3)
+
+
+def test_perplexity_is_the_inverse_geometric_mean_of_probabilities(sentences: list[list[int]]) -> None:
+    trigrams_N3 = trigrams(sentences)
+    model = KneserNey.count(trigrams_N3, SIZE)
+    product = model.probabilities(trigrams_N3[:5]).prod()
+    assert model.perplexity(trigrams_N3[:5]) == pytest.approx(product ** (-1 / 5))
+
+
+def test_unigram_perplexity() -> None:
+    # With one added to each count but that of the mark: 3, 1 and 4 of 8.
+    counts, words_N = [9, 2, 0, 3], numpy.asarray([1, 2, 3])
+    assert unigram_perplexity(words_N, counts, begin=0) == pytest.approx((3 / 8 * 1 / 8 * 4 / 8) ** (-1 / 3))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 WIDTH, CELLS = 3, 5
 NAMES = ["x", "hidden", "cell", "weight", "bias", "projection"]
 
-# Sentences at each step, and the rows that start anew at some of them.
+# Sentences at each step, and the rows that are reset at some of them.
 SIZES: dict[str, list[int]] = {"even": [3, 3, 3, 3], "ragged": [4, 4, 2, 1, 1], "one step": [2], "one row": [1, 1, 1]}
 Starts = dict[int, list[int]]
 STARTS: dict[str, Starts] = {
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
     clips: Clips
     sizes: list[int]
     keep: list[Tensor | None]
-    anew: tuple[Tensor, Tensor] | None
+    initial: tuple[Tensor, Tensor] | None
     importance: list[Tensor]
 
 
@@ -56,7 +56,7 @@ def make_problem(
     starts: Starts | None = None,
     *,
     projected: bool = True,
-    anew: bool = False,
+    initial: bool = False,
     seed: int = 0,
     dtype: torch.dtype = torch.float64,
 ) -> Problem:
@@ -84,14 +84,14 @@ def make_problem(
         keep_B1[rows] = 0
         keep.append(keep_B1 if rows else None)
     importance = [random(2, n_tokens, WIDTH), random(2, n_rows, WIDTH), random(2, n_rows, cells)]
-    start = (random(2, WIDTH), random(2, cells) / 2) if anew else None
+    start = (random(2, WIDTH), random(2, cells) / 2) if initial else None
     return Problem(inputs, clips, list(sizes), keep, start, importance)
 
 
 def run_layer(problem: Problem, inputs: dict[str, Tensor]) -> Outputs:
     arguments = [inputs.get(name) for name in NAMES]
     outputs: Outputs = Recurrence.apply(  # type: ignore[no-untyped-call]
-        *arguments, problem.clips, problem.sizes, problem.keep, problem.anew
+        *arguments, problem.clips, problem.sizes, problem.keep, problem.initial
     )
     return outputs
 
@@ -114,8 +114,8 @@ def run_plainly(problem: Problem, inputs: dict[str, Tensor]) -> Outputs:
                 keep_B1 = problem.keep[step]
                 if keep_B1 is not None and keep_B1[row, 0] == 0:
                     h, c = torch.zeros_like(h), torch.zeros_like(c)
-                    if problem.anew is not None:
-                        h, c = problem.anew[0][a], problem.anew[1][a]
+                    if problem.initial is not None:
+                        h, c = problem.initial[0][a], problem.initial[1][a]
                 token = first_token[step] + row
                 gates = torch.cat([x[token], h]) @ weight + bias
                 i, j, f, o = gates[:n], gates[n : 2 * n], gates[2 * n : 3 * n], gates[3 * n :]
@@ -165,13 +165,13 @@ def assert_same(problem: Problem, counted: tuple[int, ...] = (0, 1, 2)) -> dict[
 
 @pytest.mark.parametrize("projected", [True, False], ids=["projected", "not projected"])
 @pytest.mark.parametrize("clips", CLIPS.values(), ids=CLIPS.keys())
-@pytest.mark.parametrize("anew", [False, True], ids=["from zeros", "from a state"])
+@pytest.mark.parametrize("initial", [False, True], ids=["from zeros", "from a state"])
 @pytest.mark.parametrize("starts", STARTS.values(), ids=STARTS.keys())
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES.keys())
 def test_layer_agrees_with_a_plain_loop(
-    sizes: list[int], starts: Starts, anew: bool, clips: Clips, projected: bool
+    sizes: list[int], starts: Starts, initial: bool, clips: Clips, projected: bool
 ) -> None:
-    gradients = assert_same(make_problem(clips, tuple(sizes), starts, projected=projected, anew=anew))
+    gradients = assert_same(make_problem(clips, tuple(sizes), starts, projected=projected, initial=initial))
     assert all(gradient.abs().max() > 1e-3 for name, gradient in gradients.items() if name not in ("hidden", "cell"))
 
 
@@ -187,14 +187,14 @@ def test_gradients_come_in_through_any_of_the_outputs(counted: tuple[int, ...]) 
     starts=st.dictionaries(st.integers(0, 4), st.lists(st.integers(0, 3), max_size=3), max_size=4),
     clips=st.sampled_from(list(CLIPS.values())),
     projected=st.booleans(),
-    anew=st.booleans(),
+    initial=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_any_layer_agrees_with_a_plain_loop(
-    lengths: list[int], starts: Starts, clips: Clips, projected: bool, anew: bool, seed: int
+    lengths: list[int], starts: Starts, clips: Clips, projected: bool, initial: bool, seed: int
 ) -> None:
     sizes = tuple(sum(length > step for length in lengths) for step in range(max(lengths)))
-    assert_same(make_problem(clips, sizes, starts, projected=projected, anew=anew, seed=seed))
+    assert_same(make_problem(clips, sizes, starts, projected=projected, initial=initial, seed=seed))
 
 
 def test_clips_bite_and_stop_gradients() -> None:
@@ -216,9 +216,9 @@ def test_only_a_projected_output_is_clipped() -> None:
     assert y.abs().max() > 0.1
 
 
-@pytest.mark.parametrize("anew", [False, True], ids=["from zeros", "from a state"])
-def test_rows_that_start_anew_do_not_learn_from_before(anew: bool) -> None:
-    problem = make_problem((None, None), (2, 2, 2), {2: [0]}, anew=anew)
+@pytest.mark.parametrize("initial", [False, True], ids=["from zeros", "from a state"])
+def test_rows_that_are_reset_do_not_learn_from_before(initial: bool) -> None:
+    problem = make_problem((None, None), (2, 2, 2), {2: [0]}, initial=initial)
     problem.importance[0][:, :4] = 0  # only the last step counts
     _, gradients = differentiate(problem, run_layer)
     for name in ("hidden", "cell"):
@@ -238,15 +238,15 @@ def test_state_of_each_sentence_is_that_of_its_own_last_step() -> None:
 
 
 def test_inputs_stay_as_they_are() -> None:
-    problem = make_problem(starts={1: [0]}, anew=True)
-    assert problem.anew is not None
-    anew = [tensor.clone() for tensor in problem.anew]
+    problem = make_problem(starts={1: [0]}, initial=True)
+    assert problem.initial is not None
+    initial = [tensor.clone() for tensor in problem.initial]
     before = {name: tensor.clone() for name, tensor in problem.inputs.items()}
     importance = [tensor.clone() for tensor in problem.importance]
     outputs, _ = differentiate(problem, run_layer)
     for name, tensor in problem.inputs.items():
         torch.testing.assert_close(tensor, before[name], rtol=0, atol=0)
-    for tensor, values in zip([*problem.importance, *problem.anew], [*importance, *anew], strict=True):
+    for tensor, values in zip([*problem.importance, *problem.initial], [*importance, *initial], strict=True):
         torch.testing.assert_close(tensor, values, rtol=0, atol=0)
     again, _ = differentiate(problem, run_layer)
     for output, other in zip(outputs, again, strict=True):
@@ -258,7 +258,7 @@ def test_inputs_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("projected", [True, False], ids=["projected", "not projected"])
 def test_bfloat16_is_close_to_float32(projected: bool) -> None:
-    problem = make_problem((3.0, 3.0), starts={1: [1]}, projected=projected, anew=True, dtype=torch.float32)
+    problem = make_problem((3.0, 3.0), starts={1: [1]}, projected=projected, initial=True, dtype=torch.float32)
     expected_outputs, expected = differentiate(problem, run_layer)
     with torch.autocast("cpu", torch.bfloat16):
         outputs, gradients = differentiate(problem, run_layer)
@@ -291,9 +291,9 @@ def test_bfloat16_stops_gradients_at_clips_that_it_cannot_express(clip: float) -
 @pytest.mark.parametrize("cells", [10, 6], ids=["projected", "not projected"])
 @pytest.mark.parametrize("block_rows", [1, 5, 512])
 @pytest.mark.parametrize("starts", STARTS.values(), ids=STARTS.keys())
-@pytest.mark.parametrize("is_anew", [False, True], ids=["from zeros", "from a state"])
+@pytest.mark.parametrize("has_initial", [False, True], ids=["from zeros", "from a state"])
 def test_layer_runs_the_same_without_gradients(
-    cells: int, block_rows: int, starts: Starts, is_anew: bool, monkeypatch: pytest.MonkeyPatch
+    cells: int, block_rows: int, starts: Starts, has_initial: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lstm, "BLOCK_ROWS", block_rows)
     config = small_config(cells=cells)
@@ -309,13 +309,13 @@ def test_layer_runs_the_same_without_gradients(
     sizes = [4, 4, 2, 1, 1]
     keep = make_problem(sizes=tuple(sizes), starts=starts).keep
     x, hidden, cell = random(2, 12, config.projection), random(2, 4, config.projection), random(2, 4, cells)
-    anew = (random(2, config.projection), random(2, cells)) if is_anew else None
-    learned = layer(x, None, sizes, hidden, cell, keep, anew)
+    initial = (random(2, config.projection), random(2, cells)) if has_initial else None
+    learned = layer(x, None, sizes, hidden, cell, keep, initial)
     with torch.no_grad():
-        run = layer(x, None, sizes, hidden, cell, keep, anew)
+        run = layer(x, None, sizes, hidden, cell, keep, initial)
         # Each input once, and tokens that name their rows over both directions: backwards, to be sure.
         rows = torch.arange(11, -1, -1)
-        flipped = layer(x.flip(1), torch.stack([rows, rows + 12]), sizes, hidden, cell, keep, anew)
+        flipped = layer(x.flip(1), torch.stack([rows, rows + 12]), sizes, hidden, cell, keep, initial)
         without = layer(x, None, sizes, hidden, cell)
     for one, other, third in zip(learned, run, flipped, strict=True):
         assert one.requires_grad

@@ -1,4 +1,4 @@
-"""The vectors of words, remembered: always those that the model gives."""
+"""The cache of word types always returns the vectors that the model computes."""
 
 import sys
 from collections.abc import Sequence
@@ -24,11 +24,6 @@ from ..helpers import random_bilm
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 sentences = st.lists(st.lists(st.sampled_from("abcdefghij") | st.text(max_size=6), max_size=6), min_size=1, max_size=6)
-
-
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm()
 
 
 @given(batch=sentences, capacity=st.integers(0, 8))
@@ -59,7 +54,7 @@ def test_it_reads_each_spelling_once_while_it_has_room(monkeypatch: pytest.Monke
         (["b", "a"], []),
         (["b", "c"], [["c"]]),
         (["c", "a", "b"], []),
-        (["a", "d"], [["a", "d"]]),  # full, so it starts anew
+        (["a", "d"], [["a", "d"]]),  # full, so it is emptied
         (["d", "a"], []),
         (["a", "b", "c", "d"], [["a", "b", "c", "d"]]),  # more than it can ever hold
     ]:

@@ -46,17 +46,17 @@ def test_convert_with_warm_up(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("Ada wrote it .\n\nIt is far .\n" * 300, encoding="utf8")
     output = run("convert", tmp_path / "cold", tmp_path / "warm", "--warm-up", tmp_path / "text.txt")
     assert "initial state stored" in output
-    assert "before the initial state had settled" not in output
+    assert "had not settled" not in output
     (tmp_path / "line.txt").write_text("Ada wrote it .", encoding="utf8")
     output = run("convert", tmp_path / "cold", tmp_path / "warm", "--warm-up", tmp_path / "line.txt")
-    assert "before the initial state had settled" in output
+    assert "the stored initial state had not settled yet" in output
     run("convert", tmp_path / "cold", tmp_path / "warm", "--warm-up", tmp_path / "text.txt")
     warm = load_weights(tmp_path / "warm")
     assert warm.initial_hidden is not None
     assert numpy.abs(warm.initial_hidden.numpy()).max() > 0.01
     assert_allclose(warm.char_cnn.embedding.weight.detach(), random_bilm().char_cnn.embedding.weight.detach())
     output = run("convert", tmp_path / "warm", tmp_path / "published", "--to", "bilm-tf")
-    assert "no place for the initial state" in output
+    assert "The format bilm-tf cannot store the initial state" in output
 
 
 def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
@@ -65,14 +65,17 @@ def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "notes" / "important.txt").write_text("keep me", encoding="utf8")
     save_weights(random_bilm(), tmp_path / "weights")
     out = tmp_path / "out"
-    assert "are not JSON" in run("convert", tmp_path / "options.json", tmp_path / "w.hdf5", out, code=1)
-    assert "no options file" in run("convert", tmp_path / "no.json", tmp_path / "w.hdf5", out, code=1)
-    assert "no weights directory" in run("convert", tmp_path / "nothing", out, code=1)
-    assert "two or three paths" in run("convert", tmp_path / "weights", code=1)
     options, weights = write_published(
         tmp_path / "published", published_options(), published_arrays(published_options())
     )
-    assert "then where to write: SOURCE... OUT" in run("convert", options, weights, code=1)
+    assert "are not JSON" in run("convert", tmp_path / "options.json", weights, out, code=1)
+    assert "no file or directory at" in run("convert", tmp_path / "no.json", weights, out, code=1)
+    assert "no file or directory at" in run("convert", tmp_path / "nothing", out, code=1)
+    assert "at least two paths: SOURCE... OUT" in run("convert", tmp_path / "weights", code=1)
+    assert "bilm-tf (options.json and weights.hdf5)" in run("convert", options, weights, code=1)
+    assert "Supported: spacy-elmo, bilm-tf." in run("convert", options, weights, out, "--to", "onnx", code=1)
+    assert "Supported: spacy-elmo, bilm-tf." in run("convert", options, weights, out, "--from", "onnx", code=1)
+    assert "one weights directory, got 2 paths" in run("convert", options, weights, out, "--from", "spacy-elmo", code=1)
     assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", code=1)
     assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
@@ -135,7 +138,7 @@ def test_neighbours_say_what_is_wrong(tmp_path: Path, arguments: list[str], mess
 def test_neighbours_in_nothing(tmp_path: Path) -> None:
     assert "nothing.txt" in run("neighbours", tmp_path / "nothing.txt", "We [play].", code=1)
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
-    assert "no sentence to look at" in run("neighbours", tmp_path / "empty.txt", "We [play].", code=1)
+    assert "no sentence to search" in run("neighbours", tmp_path / "empty.txt", "We [play].", code=1)
 
 
 @pytest.mark.parametrize("command", [["convert"], []])

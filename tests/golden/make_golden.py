@@ -20,7 +20,7 @@ import torch
 
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.formats.bilm_tf import published_views, write_bilm_tf
+from spacy_elmo.formats import bilm_tf
 
 HERE = Path(__file__).parent
 
@@ -95,7 +95,7 @@ def make_bilm(seed: int, sizes: dict[str, Any]) -> BiLM:
     """Make a random model in which every part of the computation matters."""
     bilm = BiLM(BiLMConfig(**sizes, max_chars=50, skip_connections=True)).initialize(seed)
     with torch.no_grad():
-        for name, view in published_views(bilm).items():
+        for name, view in bilm_tf.published_views(bilm).items():
             # Twice these makes every mistake visible, without a chaos in which rounding would be visible, too.
             if name == "char_embed" or "carry" in name or name.endswith(("/W_0", "/B")):
                 view.mul_(2.0)
@@ -107,14 +107,15 @@ def main() -> None:
     from allennlp_elmo import BiLM as AllenBiLM
     from allennlp_elmo import batch_to_ids
 
+    torch.set_num_threads(1)  # their number changes the last bits
     sentences = [sentence.split(" ") for sentence in SENTENCES]
     text = json.dumps(sentences, ensure_ascii=False, indent=1)
     (HERE / "sentences.json").write_text(text + "\n", encoding="utf8")
     for seed, (name, sizes) in enumerate(MODELS.items()):
         directory = HERE / name
-        # write_bilm_tf keeps directories with other files in them as they are.
+        # A directory with other files in it would be refused.
         (directory / "layers.npz").unlink(missing_ok=True)
-        write_bilm_tf(make_bilm(seed, sizes), directory)
+        bilm_tf.write(make_bilm(seed, sizes), directory)
         peer = AllenBiLM(str(directory / "options.json"), str(directory / "weights.hdf5")).eval()
         layers = {}
         for i, words in enumerate(sentences):

@@ -130,11 +130,11 @@ def test_learns_and_survives_the_disk(weights: str, parts: dict[str, Any], tmp_p
     assert tags(nlp) == [gold.get("tags", []) for _, gold in EXAMPLES]
     nlp.to_disk(tmp_path)
     other = make_nlp(weights, **parts)
-    before = initialize(other, seed=1).predict([nlp.make_doc("Ada wrote it")])[0]
+    before = initialize(other, seed=1).predict([other.make_doc("Ada wrote it")])[0]
     expected = nlp.get_pipe("tagger").model.get_ref("tok2vec").predict([nlp.make_doc("Ada wrote it")])[0]
     assert not numpy.allclose(before, expected)
     other.from_disk(tmp_path)
-    after = other.get_pipe("tagger").model.get_ref("tok2vec").predict([nlp.make_doc("Ada wrote it")])[0]
+    after = other.get_pipe("tagger").model.get_ref("tok2vec").predict([other.make_doc("Ada wrote it")])[0]
     assert_allclose(after, expected, atol=1e-5)
     assert tags(spacy.load(tmp_path)) == tags(nlp)
 
@@ -299,7 +299,7 @@ def test_the_least_that_a_config_needs(optimize: str) -> None:
 
 
 @pytest.mark.parametrize("optimize", ["efficiency", "accuracy"])
-def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
+def test_recipe_for_an_existing_config(optimize: str) -> None:
     config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
     config["paths"]["vectors"] = None
     config["components"]["tok2vec"]["model"]["embed"]["include_static_vectors"] = False
@@ -311,3 +311,17 @@ def test_recipe_for_a_config_that_one_has(optimize: str) -> None:
     for _ in range(3):  # the output layer starts at zero, so that nothing below it learns in the first step
         nlp.update(examples, sgd=optimizer)
     assert encode.to_bytes() != before
+    doc = nlp("Ada wrote it")
+    assert doc.tensor.shape == (3, 96 if optimize == "efficiency" else 256)  # the tok2vec's
+    assert_allclose(doc.vector, doc._.elmo_layers.mean(axis=(0, 1)), atol=1e-5)
+
+
+def test_listener_of_a_tok2vec_cannot_be_replaced(weights: str) -> None:
+    nlp = make_shared(weights)
+    with pytest.raises(ValueError, match="cannot replace the listeners of 'tok2vec', which is itself a tok2vec"):
+        nlp.replace_listeners("elmo", "tok2vec", ["model.elmo_in"])
+    nlp.replace_listeners("tok2vec", "tagger", ["model.tok2vec"])  # what the message recommends
+    assert nlp.get_pipe("elmo").listening_components == ["tok2vec"]
+    nlp.remove_pipe("tok2vec")
+    learn(nlp)
+    assert tags(nlp) == [gold.get("tags", []) for _, gold in EXAMPLES]

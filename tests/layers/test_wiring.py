@@ -10,8 +10,11 @@ import numpy
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
+from spacy.cli.train import train
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.pipeline.tok2vec import forward as spacy_forward
+from spacy.tokens import DocBin
 from spacy.util import load_model_from_config
 from thinc.api import Adam, Config, fix_random_seed
 
@@ -267,3 +270,58 @@ def test_model_of_one_s_own(weights: str) -> None:
     nlp.add_pipe("elmo", config={"model": model})
     doc = nlp("Ada wrote it")
     assert_allclose(doc.tensor, doc._.elmo_layers[2], atol=1e-6)
+
+
+def test_elmo_that_comes_too_late(weights: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner", config={"model": {**NER, "tok2vec": STOCK}})
+    nlp.add_pipe("elmo", config={"weights": weights})
+    with pytest.raises(ValueError, match="'ner' listens to 'elmo', which comes after it. Put 'elmo' before 'ner'"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize("keeps_elmo", [False, True])
+@pytest.mark.parametrize(("upstream", "name"), [("*", "tok2vec"), ("elmo", "elmo")])
+def test_stock_listener_can_listen_to_another_tok2vec(weights: str, upstream: str, name: str, keeps_elmo: bool) -> None:
+    nlp = make_nlp(weights, {**STOCK, "upstream": upstream})
+    update(nlp, 1)
+    assert nlp.get_pipe("elmo").listening_components == ["ner"]
+    removed = nlp.remove_pipe("elmo") if keeps_elmo else None
+    if not keeps_elmo:
+        nlp.remove_pipe("elmo")
+    nlp.add_pipe("tok2vec", name=name, first=True, config={"model": {"width": 12}})
+    update(nlp, 60)
+    assert entities(nlp) == LEARNED
+    assert nlp("Ada wrote it")._.elmo_layers is None
+    assert removed is None or removed[1].name == "elmo"
+
+
+def test_stock_listener_is_spacys_again_when_it_is_removed(weights: str) -> None:
+    nlp = make_nlp(weights, STOCK)
+    listener = listener_of(nlp, "ner")
+    assert listener._func is not spacy_forward
+    assert nlp.get_pipe("elmo").remove_listener(listener, "ner")
+    assert listener._func is spacy_forward
+    assert not nlp.get_pipe("elmo").remove_listener(listener, "ner")
+
+
+def test_component_that_uses_the_elmo_of_another_pipeline(trained: Language) -> None:
+    source = load_model_from_config(trained.config).from_bytes(trained.to_bytes())
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner", source=source)
+    with pytest.warns(UserWarning, match="the 'elmo' of another pipeline, as if it was sourced without it"):
+        assert [ent.text for ent in nlp("Ada wrote it").ents] == ["Ada"]
+    assert [ent.text for ent in nlp("Paris is far").ents] == ["Paris"]  # said once
+
+
+def test_training_shows_an_error_without_a_traceback(
+    weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nlp = make_nlp(weights, {**STOCK, "width": 96})
+    DocBin(docs=[example.reference for example in make_examples(nlp)]).to_disk(tmp_path / "docs.spacy")
+    config = nlp.config
+    config["paths"] |= {"train": str(tmp_path / "docs.spacy"), "dev": str(tmp_path / "docs.spacy")}
+    config.to_disk(tmp_path / "config.cfg")
+    with pytest.raises(SystemExit):
+        train(tmp_path / "config.cfg")
+    assert "set its width to 12" in capsys.readouterr().out

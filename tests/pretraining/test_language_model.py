@@ -13,7 +13,7 @@ from torch import Tensor
 
 from spacy_elmo.bilm.characters import Mark, Word
 from spacy_elmo.bilm.lstm import Dropout, State
-from spacy_elmo.formats.bilm_tf import read_bilm_tf
+from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.perplexity import measure_likelihood
 from spacy_elmo.pretraining.softmax import Candidates, Softmax, all_words
@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def make_model(directory: Path, **changes: Any) -> tuple[LanguageModel, "Reader"]:
     options = published_options(**changes)
     arrays = published_arrays(options)
-    bilm = read_bilm_tf(*write_published(directory, options, arrays))
+    bilm = bilm_tf.read(write_published(directory, options, arrays))
     softmax = Softmax(N_WORDS, bilm.config.projection).initialize(0, range(N_WORDS))
     with torch.no_grad():
         softmax.weight.mul_(3)

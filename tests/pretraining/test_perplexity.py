@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_elmo.bilm.warm_up import find_initial_state
-from spacy_elmo.formats.bilm_tf import read_bilm_tf
+from spacy_elmo.bilm.initial_state import find_initial_state
+from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining import perplexity
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.perplexity import Likelihood, measure_likelihood
@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
 
 
 def make_model(directory: Path, arrays: Arrays = ARRAYS) -> LanguageModel:
-    bilm = read_bilm_tf(*write_published(directory, OPTIONS, arrays))
+    bilm = bilm_tf.read(write_published(directory, OPTIONS, arrays))
     softmax = Softmax(len(VOCABULARY), bilm.config.projection).initialize(0, VOCABULARY.counts)
     with torch.no_grad():
         softmax.weight.mul_(3)

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 import spacy
-import typer
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from scripts.convert_ner import convert_ner, read_sentences
 from scripts.convert_textcat import convert_textcat
 
+from .script_runner import run_in_one_line
+
+SCRIPTS = {"ner": convert_ner, "textcat": convert_textcat}
 PARTS = ("train", "dev", "test")
 
 
@@ -18,14 +19,6 @@ def write_tags(path: Path, *tags: str) -> Path:
     """Write a sentence."""
     path.write_text("".join(f"w{i}\t{tag}\n" for i, tag in enumerate(tags)), encoding="utf8")
     return path
-
-
-def convert(script: str, *arguments: Path, fails: bool = False) -> str:
-    app = typer.Typer()
-    app.command()({"ner": convert_ner, "textcat": convert_textcat}[script])
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == int(fails), result.output
-    return " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
@@ -52,14 +45,14 @@ def test_an_entity_does_not_go_on_in_the_next_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tag", ["", "I-", "B", "PER", "S-PER"])
 def test_tags_that_are_none(tag: str, tmp_path: Path) -> None:
     path = write_tags(tmp_path / "train.conll", "O", tag)
-    with pytest.raises(ValueError, match="Line 2 should be a word, a tab and O, B-label or I-label"):
+    with pytest.raises(ValueError, match="Line 2 must be a word, a tab and O, B-label or I-label"):
         list(read_sentences(path))
 
 
 def test_entities_are_written(tmp_path: Path) -> None:
     for part in PARTS:
         write_tags(tmp_path / f"{part}.conll", "I-PER", "I-PER", "O", "I-LOC")
-    answer = convert("ner", tmp_path, tmp_path / "out")
+    answer = run_in_one_line(convert_ner, tmp_path, tmp_path / "out")
     assert "dev.spacy: 1 docs, 4 words, 2 entities" in answer
     (doc,) = DocBin().from_disk(tmp_path / "out" / "train.spacy").get_docs(spacy.blank("en").vocab)
     assert [(ent.text, ent.label_) for ent in doc.ents] == [("w0 w1", "PER"), ("w3", "LOC")]
@@ -68,7 +61,7 @@ def test_entities_are_written(tmp_path: Path) -> None:
 def test_categories_are_written(tmp_path: Path) -> None:
     for part in PARTS:
         (tmp_path / f"{part}.txt").write_text("good It works.\nbad It does not.\n", encoding="utf8")
-    assert "test.spacy: 2 docs of 2 classes" in convert("textcat", tmp_path, tmp_path / "out")
+    assert "test.spacy: 2 docs of 2 classes" in run_in_one_line(convert_textcat, tmp_path, tmp_path / "out")
     docs = DocBin().from_disk(tmp_path / "out" / "train.spacy").get_docs(spacy.blank("en").vocab)
     assert [(doc.text, doc.cats) for doc in docs] == [
         ("It works.", {"bad": 0.0, "good": 1.0}),
@@ -81,9 +74,9 @@ def test_categories_are_written(tmp_path: Path) -> None:
     [
         ("ner", "Ada\tB-PER\n", "", "There is no sentence in dev.conll"),
         ("ner", "Ada\tB-PER\n", "\n\n", "There is no sentence in dev.conll"),
-        ("ner", "Ada\tB-PER\n", "Ada PER\n", "Line 1 should be a word"),
+        ("ner", "Ada\tB-PER\n", "Ada PER\n", "Line 1 must be a word"),
         ("textcat", "good It works.\n", "", "There is no line in dev.txt"),
-        ("textcat", "good It works.\n", "good\n", "Line 1 should be a label"),
+        ("textcat", "good It works.\n", "good\n", "Line 1 must be a label"),
         ("textcat", "good It works.\n", "bad It does not.\n", "The labels ['bad'] do not occur in"),
     ],
 )
@@ -93,7 +86,7 @@ def test_nothing_is_written_unless_all_parts_can_be(
     suffix = {"ner": "conll", "textcat": "txt"}[script]
     for part in PARTS:
         (tmp_path / f"{part}.{suffix}").write_text(broken if part == "dev" else whole, encoding="utf8")
-    answer = convert(script, tmp_path, tmp_path / "out", fails=True)
+    answer = run_in_one_line(SCRIPTS[script], tmp_path, tmp_path / "out", code=1)
     assert f"dev.{suffix}" in answer
     assert message in answer
     assert not (tmp_path / "out").exists()

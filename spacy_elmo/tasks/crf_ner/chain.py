@@ -1,7 +1,10 @@
-"""A linear chain of tags: what all its paths weigh together, and which of them is the best.
+"""The algorithms of a linear chain of tags: the sum over all paths, and the best path.
 
 The score of a path y of n tags is start[y_1] + sum_t scores[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_n]
-(Lample et al. 2016, section 2.2). What must not be has a score of minus infinity; at least one path must be possible.
+(Lample et al. 2016, section 2.2). Forbidden tags and transitions have a score of minus infinity. At least one path must
+be possible.
+
+Shape suffixes: T token, B sequence, K tag, N token of all sequences.
 """
 
 import torch
@@ -13,13 +16,12 @@ def log_partition(
 ) -> Tensor:
     """Sum over all paths: the logarithm of sum_y exp(score(y)).
 
-    The forward algorithm, in products that are scaled at each step (Rabiner 1989, section V.A). A step is a product of
-    matrices, where in logarithms it is K exponentials for each tag; a long doc is as exact as a short one; and the
-    gradient of what must not be is zero, where that of the logarithm of nothing is not a number. In float64 tags may
-    differ by 700 in their scores.
+    This is the forward algorithm with probabilities that are scaled at each step (Rabiner 1989, section V.A). Unlike
+    with logarithms, a step is one matrix product, and the gradient of a forbidden tag is zero instead of not a number.
+    Long docs are as exact as short ones. In float64 the scores of tags may differ by up to 700.
 
-    scores_TBK (Tensor): The score of each tag for each token; what is beyond a sequence's length must be finite.
-    lengths_B (Tensor): Tokens in each sequence, at least 1.
+    scores_TBK (Tensor): The score of each tag for each token. Padding must be finite.
+    lengths_B (Tensor): The number of tokens in each sequence, at least 1.
     transitions_KK (Tensor): The score of going from one tag (row) to the next (column).
     start_K, end_K (Tensor): The scores of the first tag and of the last.
     RETURNS (Tensor): logZ_B.
@@ -28,7 +30,7 @@ def log_partition(
     running_T = runs_TB.sum(dim=1).tolist()
     scores_TBK = scores_TBK[:, order_B]
     highest_TB = scores_TBK.detach().amax(dim=2)
-    # Taken apart in one go: the gradient of a single step would be as large as all the scores.
+    # Split by unbind: indexing single steps would make a gradient of the size of all scores for each step.
     factors = (scores_TBK - highest_TB[:, :, None]).exp().unbind()
     weights_KK = transitions_KK.exp()
     weight_BK = start_K.exp() * factors[0]
@@ -49,10 +51,10 @@ def log_partition(
 
 
 def best_path(scores_TBK: Tensor, lengths_B: Tensor, transitions_KK: Tensor, start_K: Tensor, end_K: Tensor) -> Tensor:
-    """Find the path of the highest score, by the Viterbi algorithm.
+    """Find the path with the highest score by the Viterbi algorithm.
 
     scores_TBK, lengths_B, transitions_KK, start_K, end_K (Tensor): As for `log_partition`.
-    RETURNS (Tensor): tags_TB, 0 beyond a sequence's length.
+    RETURNS (Tensor): tags_TB, where padding is 0.
     """
     order_B, runs_TB = _longest_first(lengths_B)
     running_T = runs_TB.sum(dim=1).tolist()
@@ -61,7 +63,7 @@ def best_path(scores_TBK: Tensor, lengths_B: Tensor, transitions_KK: Tensor, sta
     for t, n in enumerate(running_T[1:], start=1):
         best.append((best[-1][:n, :, None] + transitions_KK).amax(dim=1) + steps[t][:n])
     tags_TB = torch.zeros_like(runs_TB, dtype=torch.long)
-    after_BK = end_K.repeat(len(order_B), 1)  # for each tag, the score of going from it to what comes after
+    after_BK = end_K.repeat(len(order_B), 1)  # for each tag, the score of the transition to the tag after it
     for t in reversed(range(len(running_T))):
         n = running_T[t]
         tag_B = (best[t] + after_BK[:n]).argmax(dim=1)
@@ -71,9 +73,9 @@ def best_path(scores_TBK: Tensor, lengths_B: Tensor, transitions_KK: Tensor, sta
 
 
 def _longest_first(lengths_B: Tensor) -> tuple[Tensor, Tensor]:
-    """Sort sequences by length, so that those which still run at a step come first and no step computes more.
+    """Sort sequences by length, so that each step computes only the first rows, whose sequences have not ended.
 
-    RETURNS (tuple): order_B, and runs_TB: whether a sequence, in that order, has a token at a step.
+    RETURNS (tuple): order_B, and runs_TB: whether each sequence, in that order, has a token at each step.
     """
     order_B = lengths_B.argsort(descending=True, stable=True)
     steps_T = torch.arange(int(lengths_B.max()), device=lengths_B.device)

@@ -15,8 +15,8 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 from .masks import gold_tags, is_blocked, possible_tags
+from .tagger import ChainScores
 from .tags import Tags
-from .transitions import ChainScores
 
 Scorer = Callable[..., dict[str, Any]]
 
@@ -36,8 +36,8 @@ maxout_pieces = 3
 subword_features = true
 """
 
-# Docs that the model is shown before training, to find out its sizes.
-SAMPLE = 10
+# The number of docs that the model is initialized with, to infer its sizes.
+SAMPLE_SIZE = 10
 
 
 @Language.factory(
@@ -60,10 +60,10 @@ def make_crf_ner(nlp: Language, name: str, model: Model[list[Doc], ChainScores],
 
 
 class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
-    """Finds named entities: the best of all sequences of tags, each scored as a whole (Lample et al. 2016).
+    """Finds named entities by the sequence of tags with the highest score as a whole (Lample et al. 2016).
 
-    Entities that a doc has already are kept, as spaCy's `ner` keeps them, and so are blocked tokens: put an
-    `entity_ruler` before. Any other token may become part of an entity, even if an earlier component said "O".
+    As with spaCy's `ner`, existing entities and blocked tokens are kept, so an `entity_ruler` can come before. Any other
+    token may become part of an entity, even if an earlier component set it to "O".
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         """Initialize the component.
 
         vocab (Vocab): The shared vocabulary.
-        model (Model): Docs to the scores of a chain, as `spacy_elmo.CrfTagger.v1` builds it.
+        model (Model): Docs to the scores of tags and transitions, as `spacy_elmo.CrfTagger.v1` builds it.
         name (str): The component's name.
         scorer (Callable | None): Scores the component's predictions.
         """
@@ -86,29 +86,29 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): The labels of entities, in the order of the model's scores."""
+        """RETURNS (tuple[str, ...]): The entity labels, in the order of the model's scores."""
         return tuple(self.cfg["labels"])
 
     @property
     def label_data(self) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): What `spacy init labels` writes, and `initialize` takes."""
+        """RETURNS (tuple[str, ...]): The labels as `spacy init labels` writes them and `initialize` reads them."""
         return self.labels
 
     def add_label(self, label: str) -> int:
         """Add a label, before the model is initialized.
 
         label (str): The label.
-        RETURNS (int): 0 if it is there already, otherwise 1.
+        RETURNS (int): 0 if the label exists already, otherwise 1.
         """
         if not isinstance(label, str) or not label:
-            raise ValueError(f"A label of '{self.name}' must be a string that is not empty, got {label!r}.")
+            raise ValueError(f"A label of '{self.name}' must be a non-empty string, got {label!r}.")
         if label in self.labels:
             return 0
         nO = self.model.maybe_get_dim("nO")
         is_initialized = any(node.has_param(name) for node in self.model.walk() for name in node.param_names)
         if is_initialized and nO is not None and len(Tags([*self.labels, label])) > nO:
             raise ValueError(
-                f"Cannot add the label {label!r} to '{self.name}': its model scores {nO} tags, which are those of "
+                f"Cannot add the label {label!r} to '{self.name}': its model is initialized with {nO} tags for the labels "
                 f"{list(self.labels)}. Add labels before the pipeline is initialized, or train a new component."
             )
         self.cfg["labels"].append(label)
@@ -122,26 +122,26 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
     ) -> None:
-        """Get ready for training: find the labels, and give the model its sizes.
+        """Initialize the component for training: collect the labels and infer the sizes of the model.
 
-        get_examples (Callable): Returns examples that have all labels, unless these are given.
+        get_examples (Callable): Returns examples. They must have all labels, unless `labels` is given.
         nlp (Language | None): The pipeline.
         labels (Iterable[str] | None): The labels, as `spacy init labels` writes them.
         """
         validate_get_examples(get_examples, "CrfNer.initialize")
         if isinstance(labels, str | dict):
             raise ValueError(
-                f"The labels of '{self.name}' must be a list, got {labels!r:.80}. Those of spaCy's `ner` are of another form: write "
-                f"a new file with `spacy init labels`, or leave [initialize.components.{self.name}.labels] out."
+                f"The labels of '{self.name}' must be a list, got {labels!r:.80}. The labels file of spaCy's `ner` has another "
+                f"format: write a new file with `spacy init labels`, or remove [initialize.components.{self.name}.labels]."
             )
         for label in sorted(_labels_of(get_examples())) if labels is None else labels:
             self.add_label(label)
         if not self.labels:
             raise ValueError(
-                f"'{self.name}' has no labels: no example in the training data has an entity. Annotate doc.ents, give "
+                f"'{self.name}' has no labels: no example in the training data has an entity. Annotate doc.ents, set "
                 f"[initialize.components.{self.name}.labels], or call add_label."
             )
-        sample = list(islice((example for example in get_examples() if len(example.predicted)), SAMPLE))
+        sample = list(islice((example for example in get_examples() if len(example.predicted)), SAMPLE_SIZE))
         if not sample:
             raise ValueError(f"'{self.name}' cannot be initialized: all docs in the training data are empty.")
         self._check_labels(sample)
@@ -149,50 +149,50 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         nO = self.model.maybe_get_dim("nO")
         if nO not in (None, n_tags):
             raise ValueError(
-                f"[components.{self.name}.model] nO is {nO}, but the tags of {list(self.labels)} are {n_tags}: 4 for "
-                f"each label, and 1. Leave nO = null, and it will be that."
+                f"[components.{self.name}.model] nO is {nO}, but the labels {list(self.labels)} need {n_tags} tags: 4 for "
+                f"each label, and 1. Set nO = null to infer it."
             )
         docs = [example.predicted for example in sample]
         self.model.initialize(X=docs, Y=[self.model.ops.alloc2f(len(doc), n_tags) for doc in docs])
 
     def predict(self, docs: Iterable[Doc]) -> list[NDArray[Any]]:
-        """Find the best tags of docs, without modifying them.
+        """Predict the tags of docs, without modifying the docs.
 
-        docs (Iterable[Doc]): The docs, of which any may be empty.
-        RETURNS (list[NDArray]): For each doc the id of each token's tag.
+        docs (Iterable[Doc]): The docs. Any of them may be empty.
+        RETURNS (list[NDArray]): For each doc, the id of each token's tag.
         """
-        # spaCy imports every plugin at every start; torch's part is imported by those who use it.
+        # spaCy imports every plugin at every start, so the torch modules are imported only where they are used.
         from .inference import decode
 
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return [numpy.zeros(0, dtype="int64") for _ in docs]  # not every tok2vec can do without a single token
+            return [numpy.zeros(0, dtype="int64") for _ in docs]  # not every tok2vec accepts docs without any token
         tags = Tags(self.labels)
         scores = self.model.predict(docs)
         return decode(self.model.ops, scores, [possible_tags(doc, tags) for doc in docs], tags)
 
     def set_annotations(self, docs: Sequence[Doc], tag_ids: Sequence[NDArray[Any]]) -> None:
-        """Put entities on docs, beside those that are there.
+        """Set the predicted entities of docs, in addition to their existing entities.
 
         docs (Sequence[Doc]): The docs.
-        tag_ids (Sequence[NDArray]): What `predict` returned for them.
+        tag_ids (Sequence[NDArray]): The tags that `predict` returned for them.
         """
         tags = Tags(self.labels)
         for doc, ids in zip(docs, tag_ids, strict=True):
             kept = list(doc.ents)
             taken = {i for ent in kept for i in range(ent.start, ent.end)}
-            found = [Span(doc, *place) for place in tags.spans(ids.tolist()) if place[0] not in taken]
+            found = [Span(doc, *span) for span in tags.spans(ids.tolist()) if span[0] not in taken]
             blocked = [doc[token.i : token.i + 1] for token in doc if is_blocked(token)]
             doc.set_ents(kept + found, blocked=blocked, default="outside")
 
     def get_loss(self, examples: Iterable[Example], scores: ChainScores) -> tuple[float, ChainScores]:
-        """Find the loss and its gradients.
+        """Compute the loss and its gradients.
 
-        Both are summed over docs, as those of spaCy's own components are: so a batch may be split in parts
-        ([training] accumulate_gradient), and a shared tok2vec hears each component equally loud.
+        Both are sums over docs, as in spaCy's own components. So a batch may be split ([training] accumulate_gradient),
+        and all components have the same influence on a shared tok2vec.
 
-        examples (Iterable[Example]): A batch of examples. Annotation may be missing, of all tokens or some.
-        scores (ChainScores): What the model gave for their docs.
+        examples (Iterable[Example]): A batch of examples. The annotation of some or all tokens may be missing.
+        scores (ChainScores): The model's output for their docs.
         RETURNS (tuple): The loss, and its gradients.
         """
         from .inference import loss_and_gradients
@@ -208,9 +208,8 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         if unknown:
             raise ValueError(
                 f"The training data of '{self.name}' has entities with the labels {sorted(unknown)}, but it was "
-                f"initialized with {list(self.labels)}. Write its file of labels anew with `spacy init labels`, or "
-                f"leave out [initialize.components.{self.name}.labels]; if the component was trained before, train a "
-                f"new one."
+                f"initialized with {list(self.labels)}. Write a new labels file with `spacy init labels`, or remove "
+                f"[initialize.components.{self.name}.labels]. If the component was trained before, train a new one."
             )
 
 

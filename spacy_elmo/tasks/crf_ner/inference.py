@@ -1,7 +1,7 @@
 """From the scores of a chain to a loss and its gradients, and to the best tags.
 
-Computed by torch on the CPU whatever the device of the scores: a chain is many small steps, one after the other, and what
-a GPU is good at lies before it. In float64, whose range the sum over paths needs.
+torch computes them on the CPU, on whatever device the scores are: a chain is many small steps in sequence, which a GPU
+does not speed up. The sum over paths needs the range of float64.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,18 @@ from torch.nn.utils.rnn import pad_sequence
 from ...layers.forks import survive_forks
 from .chain import best_path, log_partition
 from .masks import MISSING
+from .tagger import ChainScores
 from .tags import Mask, Tags
-from .transitions import ChainScores
 
 DIVERGED = (
-    "The scores of crf_ner's model are not all numbers, or hundreds apart: its weights have diverged in training, or the "
-    "vectors that it reads are not what they should be. Lower [training.optimizer] learn_rate, or look at these vectors."
+    "Some scores of crf_ner's model are infinite, not a number, or hundreds apart. Its weights have diverged in training, "
+    "or its input vectors are broken. Lower [training.optimizer] learn_rate, or check the vectors of its tok2vec."
 )
 
 CPU = torch.device("cpu")
 
-# Docs of similar length that are decoded together: enough to make a step worth while, few enough for the cache.
+# The number of docs of similar length that are decoded together: large enough for efficient steps, small enough for the
+# processor's cache.
 DOCS_AT_ONCE = 64
 
 survive_forks()
@@ -38,14 +39,15 @@ survive_forks()
 def loss_and_gradients(
     ops: Ops, scores: ChainScores, gold: Sequence[NDArray[Any]], tags: Tags
 ) -> tuple[float, ChainScores]:
-    """Find how unlikely the gold tags are: the log of the sum over all paths, less that over those that agree with gold.
+    """Compute the negative log-likelihood of the gold tags: the log of the sum over all paths, minus the log of the sum
+    over the paths that agree with the gold tags.
 
-    Where gold says nothing, the second sum has all tags as well: what is missing is summed over, and the rest of the
-    doc is learned from. A doc without any gold has a loss and gradients of exactly zero.
+    Where a gold tag is missing, all tags agree with it, so that the rest of the doc is still learned from. A doc without
+    any gold tag has a loss and gradients of exactly zero.
 
-    ops (Ops): Whose arrays the scores are.
+    ops (Ops): The ops of the scores' arrays.
     scores (ChainScores): The scores of some docs.
-    gold (Sequence[NDArray]): For each doc the id of each token's tag, or `MISSING`.
+    gold (Sequence[NDArray]): For each doc, the id of each token's tag, or `MISSING`.
     tags (Tags): The tags.
     RETURNS (tuple): The loss, summed over docs, and its gradients.
     """
@@ -55,7 +57,7 @@ def loss_and_gradients(
         loss = _loss(lengths, gold, tags, *values)
         if not torch.isfinite(loss):
             raise ValueError(DIVERGED)
-        # A loss may ask nothing of some scores, such as those of transitions where all docs are of one token.
+        # A loss may not depend on some scores, such as those of transitions if all docs have one token.
         gradients = (
             torch.autograd.grad(loss, values, materialize_grads=True)
             if loss.requires_grad
@@ -74,11 +76,11 @@ def loss_and_gradients(
 def decode(ops: Ops, scores: ChainScores, masks: Sequence[Mask], tags: Tags) -> list[NDArray[Any]]:
     """Find the best legal tags.
 
-    ops (Ops): Whose arrays the scores are.
+    ops (Ops): The ops of the scores' arrays.
     scores (ChainScores): The scores of some docs.
-    masks (Sequence[Mask]): For each doc, the tags that each token may have: mask_TK. A legal path must be among them.
+    masks (Sequence[Mask]): For each doc, mask_TK: the tags that each token may have. They must allow a legal path.
     tags (Tags): The tags.
-    RETURNS (list[NDArray]): For each doc the id of each token's tag.
+    RETURNS (list[NDArray]): For each doc, the id of each token's tag.
     """
     lengths = [len(scores_TK) for scores_TK in scores.tags]
     results: list[NDArray[Any]] = [numpy.zeros(0, dtype="int64") for _ in lengths]
@@ -107,7 +109,7 @@ def _loss(lengths: list[int], gold: Sequence[NDArray[Any]], tags: Tags, flat_NK:
     scores_TBK = pad_sequence([scores_TK for scores_TK, _ in pairs])
     gold_TB1 = pad_sequence([gold_T for _, gold_T in pairs], padding_value=MISSING)[:, :, None]
     agrees_TBK = (gold_TB1 == MISSING) | (gold_TB1 == torch.arange(len(tags), device=CPU))
-    # Both sums side by side: the chain is walked once.
+    # Both sums are in one batch, so that there is only one loop over the steps.
     both_TBK = torch.cat([scores_TBK, _forbid(scores_TBK, agrees_TBK)], dim=1)
     lengths_B = torch.tensor([len(gold_T) for _, gold_T in pairs], device=CPU).repeat(2)
     log_all_B, log_gold_B = log_partition(both_TBK, lengths_B, *_forbid_illegal(tags, *weights)).chunk(2)
@@ -115,7 +117,7 @@ def _loss(lengths: list[int], gold: Sequence[NDArray[Any]], tags: Tags, flat_NK:
 
 
 def _to_torch(ops: Ops, scores: ChainScores) -> list[Tensor]:
-    """Copy scores to torch, those of all docs one below the other: scores_NK, transitions_KK, start_K, end_K."""
+    """Copy scores to torch, with those of all docs concatenated: scores_NK, transitions_KK, start_K, end_K."""
     arrays: list[ArrayXd] = [ops.flatten(scores.tags), scores.transitions, scores.start, scores.end]
     tensors = [torch.tensor(ops.to_numpy(array), dtype=torch.float64, device=CPU) for array in arrays]
     if not all(torch.isfinite(tensor).all() for tensor in tensors):
@@ -129,5 +131,5 @@ def _forbid_illegal(tags: Tags, transitions_KK: Tensor, start_K: Tensor, end_K: 
 
 
 def _forbid(scores: Tensor, mask: Tensor) -> Tensor:
-    """Rule out what a mask does not allow."""
+    """Set the scores that a mask does not allow to minus infinity."""
     return scores.masked_fill(~mask, float("-inf"))

@@ -1,4 +1,4 @@
-"""Which tags a token may have: what the annotation of a doc says about them."""
+"""The tags that the annotation of a doc requires or allows."""
 
 from typing import Any
 
@@ -13,32 +13,32 @@ MISSING = -1
 
 
 def gold_tags(example: Example, tags: Tags) -> NDArray[Any]:
-    """Look up the tags that an example wants.
+    """Look up the gold tags of an example.
 
-    example (Example): The example, whose labels are all known.
-    tags (Tags): The tags that there are.
-    RETURNS (NDArray): The id of each token's tag, `MISSING` where the annotation says nothing: (nT,).
+    example (Example): The example. Its labels must be among those of the tags.
+    tags (Tags): The tags.
+    RETURNS (NDArray): The id of each token's tag, or `MISSING` where it has no annotation: (nT,).
     """
     names = example.get_aligned_ner()
     return numpy.asarray([MISSING if name in (None, "", "-") else tags.ids[name] for name in names], dtype="int64")
 
 
 def possible_tags(doc: Doc, tags: Tags) -> Mask:
-    """Find the tags that a prediction may choose from. "O" is always among them, but for the tokens of an entity.
+    """Find the tags that a prediction may choose from. Except in existing entities, "O" is always among them.
 
-    Whitespace neither begins nor ends an entity, and none goes on into the next sentence, where sentences are set.
-    Entities that a doc has already stay as they are, and so do tokens that are blocked from being in one. All this is
-    what spaCy's own `ner` does, but that it lets whitespace end an entity.
+    Whitespace neither begins nor ends an entity. No entity crosses the boundary of a sentence, if sentences are set.
+    Existing entities and blocked tokens are kept. spaCy's `ner` does the same, except that its entities may end with
+    whitespace.
 
     doc (Doc): The doc.
-    tags (Tags): The tags that there are.
+    tags (Tags): The tags.
     RETURNS (Mask): mask_TK.
     """
     mask_TK = numpy.ones((len(doc), len(tags)), dtype=bool)
     outside_K = numpy.arange(len(tags)) == tags.ids[OUTSIDE]
     inside_K = tags.opens_K & tags.continues_K
     for token in doc:
-        # Not is_space, which a vocab without a language does not know.
+        # Not is_space, which is never set by a vocab without a language.
         if token.text.isspace():
             mask_TK[token.i] &= outside_K | inside_K
         if token.i > 0 and token.is_sent_start:
@@ -47,12 +47,12 @@ def possible_tags(doc: Doc, tags: Tags) -> Mask:
             mask_TK[token.i] = outside_K
     for ent in doc.ents:
         for i, prefix in zip(range(ent.start, ent.end), tag_prefixes(len(ent)), strict=True):
-            # An entity of a label that is not known here is still a place where no other can be.
+            # No other entity can overlap with one whose label is not among the tags.
             tag = tags.ids.get(f"{prefix}-{ent.label_}", tags.ids[OUTSIDE])
             mask_TK[i] = numpy.arange(len(tags)) == tag
     return mask_TK
 
 
 def is_blocked(token: Token) -> bool:
-    """RETURNS (bool): Whether a token was set to be in no entity whatever a model says: `Doc.set_ents(blocked=...)`."""
+    """RETURNS (bool): Whether a token must not be in any entity: `Doc.set_ents(blocked=...)`."""
     return token.ent_iob_ == "B" and not token.ent_type

@@ -1,4 +1,4 @@
-"""The BILUO tags of a set of labels, and which of them may follow which."""
+"""The BILUO tags of a set of labels, and the legal transitions between them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,12 +12,12 @@ PREFIXES = "BILU"  # begin, inside, last, unit
 
 
 def tag_prefixes(length: int) -> str:
-    """RETURNS (str): The prefix of each token of an entity that is so long, at least one token."""
+    """RETURNS (str): The prefixes of the tokens of an entity with this many tokens, at least one."""
     return "U" if length == 1 else "B" + "I" * (length - 2) + "L"
 
 
 class Tags:
-    """The tags of a set of labels: first "O", then B, I, L and U of each label in turn.
+    """The tags of a set of labels: first "O", then B, I, L and U of each label.
 
     labels (Iterable[str]): The labels.
     """
@@ -27,7 +27,7 @@ class Tags:
     legal_KK: Mask  # [i, j]: may tag j follow tag i?
     start_K: Mask  # may a doc start with it?
     end_K: Mask  # may a doc end with it?
-    opens_K: Mask  # does its entity go on with the next token?
+    opens_K: Mask  # does its entity continue with the next token?
     continues_K: Mask  # did its entity begin with an earlier token?
 
     def __init__(self, labels: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Token vectors to one vector per doc, in Thinc: the biattentive network as a layer."""
+"""The biattentive network as a Thinc layer: token vectors to one vector for each doc."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,20 +13,20 @@ from ...layers.torch_shim import TorchShim
 from .network import BiattentiveNetwork, Sizes
 from .weights import from_bytes, to_bytes
 
-InT = list[list[Floats2d]]  # for each source (input, and perhaps output), for each doc: (nT, nI), nT 1 or more
+InT = list[list[Floats2d]]  # for each source (the input, and optionally the output), for each doc: (nT, nI), nT >= 1
 OutT = Floats2d  # (nB, nO)
 
 survive_forks()
 
 
 def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
-    """Run a biattentive network over docs, none of them empty.
+    """Build a biattentive network as a layer. No doc may be empty.
 
-    The network is built at initialization, from the widths of the vectors that it is shown.
+    The network is built at initialization, when the widths of its input vectors are known.
 
     sizes (Sizes): All other sizes.
-    dropout (float | None): The share of values to drop while training, from 0 to below 1; None for what spaCy sets,
-        which is [training.dropout].
+    dropout (float | None): The fraction of values to drop while training, from 0 to below 1; None for the rate that spaCy
+        sets, which is [training.dropout].
     RETURNS (Model): The layer.
     """
     if dropout is not None and not 0 <= dropout < 1:
@@ -38,7 +38,7 @@ def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
         init=partial(init, sizes=sizes),
         dims={"nO": sizes.maxout_width},
         shims=[shim],
-        # spaCy sets this in every layer that has it, before every update.
+        # spaCy sets this attribute before every update, in every layer that has it.
         attrs={"dropout_rate": 0.0} if dropout is None else {},
     )
 
@@ -82,7 +82,7 @@ def _check_widths(network: BiattentiveNetwork | None, widths: list[int]) -> None
     if widths != expected:
         raise ValueError(
             f"This classifier was trained on vectors of width {expected} (tok2vec, and output if there is one), "
-            f"got {widths}. Give it the tok2vec that it was trained with, or initialize it anew."
+            f"got {widths}. Use the tok2vec that it was trained with, or initialize and train it again."
         )
 
 

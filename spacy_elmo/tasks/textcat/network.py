@@ -1,7 +1,8 @@
-"""The biattentive classification network (McCann et al. 2017, section 5), from token vectors to one vector per doc.
+"""The biattentive classification network (McCann et al. 2017, section 5), from token vectors to one vector for each doc.
 
-Shape suffixes: B doc, T token, S token that is attended to, I input, E vectors beside the integrator's output, H the
-encoder's two directions side by side, G what is pooled (the integrator's two directions, and E), P pooled, O output.
+Shape suffixes: B doc, T token, S token that is attended to, I input, E vectors that are concatenated with the
+integrator's output, H both directions of the encoder, G input of the pooling (both directions of the integrator, and
+E), P pooled, O output.
 """
 
 from dataclasses import asdict, dataclass
@@ -13,17 +14,17 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 EPSILON = 1e-5
-RECENT = 0.02
+MIN_BATCH_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The sizes of a network, but for those of its inputs.
+    """The sizes of a network, without the widths of its inputs.
 
     feedforward_width (int): Width of the layer that reads each token's vector.
     encoder_width, integrator_width (int): Hidden width of each direction of the two LSTMs.
     maxout_width, maxout_depth (int): Width and number of the maxout layers.
-    maxout_pieces (int): Candidates of which each value of a maxout layer is the largest.
+    maxout_pieces (int): Each value of a maxout layer is the largest of this many candidates.
     """
 
     feedforward_width: int
@@ -40,15 +41,15 @@ class Sizes:
 
 
 class BiattentiveNetwork(nn.Module):
-    """Reads a doc, attends from each of its tokens to all of them, reads again, and pools.
+    """An LSTM reads a doc, each token attends to all tokens, a second LSTM reads the result, and it is pooled.
 
-    The paper's network compares two sentences; a single one is its own second sentence. Where the paper normalizes
-    over the batch, in the maxout layers, what is pooled is standardized by what training has seen so far: a doc's
-    vector does not depend on its neighbours, and a doc means the same in training as afterwards.
+    The paper's network compares two sentences; here both are the same doc. The paper has batch normalization in the
+    maxout layers. Instead, the pooled vectors are standardized with statistics of the docs in training: the vector of
+    a doc does not depend on its batch, and is computed the same way in training and in prediction.
 
     sizes (Sizes): The sizes.
-    input_width (int): Width of the vectors that are read.
-    output_width (int): Width of the vectors that go beside the integrator's output; 0 for none.
+    input_width (int): Width of the input vectors.
+    output_width (int): Width of the vectors that are concatenated with the integrator's output; 0 for none.
     """
 
     def __init__(self, sizes: Sizes, input_width: int, output_width: int = 0) -> None:
@@ -71,11 +72,11 @@ class BiattentiveNetwork(nn.Module):
         """Run the network over a padded batch.
 
         x_BTI (Tensor): The vectors of each doc's tokens.
-        lengths_B (Tensor): How many tokens each doc has, 1 or more, on the CPU.
-        output_BTE (Tensor | None): The vectors that go beside the integrator's output, if the network has such.
-        dropout (float): The share of values that is dropped while training: of what the feed-forward layer gives, and
-            of what each maxout layer reads.
-        RETURNS (Tensor): vectors_BO, one a doc.
+        lengths_B (Tensor): The number of tokens of each doc, at least 1, on the CPU.
+        output_BTE (Tensor | None): The vectors to concatenate with the integrator's output, if the network has them.
+        dropout (float): The fraction of values to drop while training, in the output of the feed-forward layer and in
+            the input of each maxout layer.
+        RETURNS (Tensor): vectors_BO, one for each doc.
         """
         drop = partial(functional.dropout, p=dropout, training=self.training)
         mask_BT = torch.arange(x_BTI.shape[1], device=x_BTI.device) < lengths_B.to(x_BTI.device).unsqueeze(1)
@@ -92,10 +93,10 @@ class BiattentiveNetwork(nn.Module):
 
 
 class Standardize(nn.Module):
-    """Gives each value a mean of 0 and a variance of 1 over the docs that training has seen.
+    """Standardizes each value to a mean of 0 and a variance of 1 over the docs in training.
 
-    A maximum over tokens is far from 0 in every doc, and what tells docs apart is small beside that. The maxout layers
-    need not learn to look past it.
+    A maximum over tokens is far from 0 in every doc, and the differences between docs are small in comparison. Without
+    standardization the maxout layers would have to learn that.
 
     width (int): Width of the vectors.
     """
@@ -111,15 +112,15 @@ class Standardize(nn.Module):
         self.register_buffer("n_batches", torch.zeros(()))
 
     def forward(self, x_BP: Tensor) -> Tensor:
-        """Standardize vectors; while training, learn from them first.
+        """Standardize vectors. In training, update the statistics first.
 
         x_BP (Tensor): The vectors.
         RETURNS (Tensor): y_BP.
         """
         if self.training:
             self.n_batches += 1
-            # The mean of all batches at first, so that the start is soon forgotten; then of about the last 1 / RECENT.
-            weight = max(1 / self.n_batches.item(), RECENT)
+            # At first the mean over all batches, so that the initial values have no influence, then a moving average.
+            weight = max(1 / self.n_batches.item(), MIN_BATCH_WEIGHT)
             self.mean.lerp_(x_BP.detach().mean(dim=0), weight)
             self.square.lerp_(x_BP.detach().square().mean(dim=0), weight)
         variance_P = (self.square - self.mean.square()).clamp(min=0)
@@ -127,31 +128,31 @@ class Standardize(nn.Module):
 
 
 def attend(x_BTH: Tensor, mask_BT: Tensor) -> Tensor:
-    """Sum up the doc for each of its tokens, by how alike the tokens are: softmax(X X^T) X.
+    """Compute the self-attention of tokens by their dot products: softmax(X X^T) X.
 
     x_BTH (Tensor): The tokens.
-    mask_BT (Tensor): Which of them are no padding.
-    RETURNS (Tensor): context_BTH, of no meaning where there is padding.
+    mask_BT (Tensor): True for tokens, false for padding.
+    RETURNS (Tensor): context_BTH. Its padding is not masked.
     """
     affinity_BTS = torch.bmm(x_BTH, x_BTH.transpose(1, 2)).masked_fill(~mask_BT.unsqueeze(1), -torch.inf)
     return torch.bmm(affinity_BTS.softmax(dim=-1), x_BTH)
 
 
 def pool(y_BTG: Tensor, attention_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Make one vector of a doc's many: their maximum, mean, minimum, and sum weighted by attention.
+    """Pool the vectors of a doc: their maximum, mean, minimum, and sum weighted by attention, concatenated.
 
     y_BTG (Tensor): The vectors.
-    attention_BT (Tensor): How much each of them counts, before the softmax.
-    mask_BT (Tensor): Which of them are no padding.
+    attention_BT (Tensor): The attention of each vector, before the softmax.
+    mask_BT (Tensor): True for tokens, false for padding.
     RETURNS (Tensor): pooled_BP, four times as wide.
     """
     padding_BT1 = ~mask_BT.unsqueeze(-1)
-    share_BT = attention_BT.masked_fill(~mask_BT, -torch.inf).softmax(dim=-1)
+    weight_BT = attention_BT.masked_fill(~mask_BT, -torch.inf).softmax(dim=-1)
     parts = [
         y_BTG.masked_fill(padding_BT1, -torch.inf).amax(dim=1),
         y_BTG.masked_fill(padding_BT1, 0.0).sum(dim=1) / mask_BT.sum(dim=1, keepdim=True),
         y_BTG.masked_fill(padding_BT1, torch.inf).amin(dim=1),
-        torch.bmm(share_BT.unsqueeze(1), y_BTG).squeeze(1),
+        torch.bmm(weight_BT.unsqueeze(1), y_BTG).squeeze(1),
     ]
     return torch.cat(parts, dim=-1)
 
@@ -161,7 +162,7 @@ def _bilstm(input_width: int, hidden_width: int) -> nn.LSTM:
 
 
 def _run(lstm: nn.LSTM, x_BTI: Tensor, lengths_B: Tensor) -> Tensor:
-    """Run an LSTM over a padded batch, each direction from the doc's own end: zero where there is padding."""
+    """Run an LSTM over a padded batch. The backward direction starts at the end of each doc. Padding becomes zero."""
     packed = pack_padded_sequence(x_BTI, lengths_B, batch_first=True, enforce_sorted=False)
     y_BTH, _ = pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x_BTI.shape[1])
     return y_BTH

@@ -1,4 +1,4 @@
-"""A biattentive network to bytes, and back. Nothing is ever unpickled."""
+"""A biattentive network to bytes and back, without pickle."""
 
 import dataclasses
 from typing import Any
@@ -33,14 +33,14 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiattentiveNe
     """Read what `to_bytes` wrote.
 
     data (bytes): The sizes and the weights.
-    device (torch.device | str): Where the network goes.
+    device (torch.device | str): The device of the network.
     RETURNS (BiattentiveNetwork): The network.
     """
     try:
         message: dict[str, Any] = srsly.msgpack_loads(data)
         sizes, tensors = Sizes(**message["sizes"]), parse_tensors(message["tensors"])
         widths = message["input_width"], message["output_width"]
-        # Allocates nothing and draws no random numbers: the tensors take the parameters' places.
+        # On the meta device nothing is allocated and no random numbers are drawn. The tensors then replace the parameters.
         with torch.device("meta"):
             network = BiattentiveNetwork(sizes, *widths)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:

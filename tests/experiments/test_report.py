@@ -1,0 +1,68 @@
+"""Several comparisons on one page."""
+
+from pathlib import Path
+
+import pytest
+
+from ..command_line import run
+from .html_reader import HTMLReader
+from .test_pretraining_section import write_pretraining
+from .written_trials import RARE, write_trials
+
+
+def test_report_of_comparisons_and_of_a_language_model(tmp_path: Path, baseline: Path) -> None:
+    elmo = write_trials(tmp_path / "elmo", {100.0: [0.50, 0.52]}, labels={RARE: 0.6})
+    comparisons = [f"{baseline},{elmo}", f"Two: less: {elmo}, {baseline}"]
+    bilm = write_pretraining(tmp_path / "bilm")
+    page = tmp_path / "pages" / "report.html"
+    assert "It has 3 sections" in run("report", page, *comparisons, "--bilm", bilm)
+    read = HTMLReader(page.read_text(encoding="utf8"))
+    assert read.texts_in("h1") == ["Models with and without ELMo"]
+    assert read.texts_in("h2") == [
+        "Named entities: ELMo against Baseline",
+        "Two: less",
+        "Language model: bilm",
+        "Command to write this page",
+    ]
+    assert read.texts_in("td")[-4:] == ["1,234.6", "80.0", "85.5", "900.0"]
+    assert len(read.tags("svg")) == 5
+    results = [text for text in read.texts_in("p") if "on average" in text]
+    assert ["8.0 points higher" in results[0], "8.0 points lower" in results[1]] == [True, True]
+    trials, reverse, command = (code.splitlines() for code in read.texts_in("code"))
+    assert len(trials) == 2
+    assert reverse == trials[::-1]
+    assert command == [
+        f"python -m spacy elmo report {page} {baseline},{elmo} 'Two: less: {elmo}, {baseline}' --bilm {bilm}"
+    ]
+
+
+def test_report_has_a_title_and_several_language_models(tmp_path: Path) -> None:
+    one, two = write_pretraining(tmp_path / "one"), write_pretraining(tmp_path / "two")
+    page = tmp_path / "report.html"
+    run("report", page, "--bilm", one, "--bilm", two, "--title", "A & B")
+    read = HTMLReader(page.read_text(encoding="utf8"))
+    assert read.texts_in("h1") == ["A & B"]
+    assert read.texts_in("h2")[:2] == ["Language model: one", "Language model: two"]
+    assert read.texts_in("code") == [f"python -m spacy elmo report {page} --bilm {one} --bilm {two} --title 'A & B'"]
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments"),
+    [
+        ("There is nothing to report", ["report.html"]),
+        ("must end in .html, got 'baseline,elmo'", ["baseline,elmo"]),
+        ("is a directory, and the page is a file", ["pages.html", "baseline,other"]),
+        ("separated by commas, such as out/baseline,out/elmo; got 'baseline'", ["report.html", "baseline", "other"]),
+        ("There are no trials in nowhere: no such directory", ["report.html", "baseline,nowhere"]),
+        ("There is no pretraining in nowhere", ["report.html", "--bilm", "nowhere"]),
+    ],
+)
+def test_reports_that_cannot_be_written(
+    message: str, arguments: list[str], tmp_path: Path, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_trials(tmp_path / "other", {100.0: [0.5]})
+    (tmp_path / "pages.html").mkdir()
+    (tmp_path / "report.html").write_text("old", encoding="utf8")
+    assert message in run("report", *arguments, code=1)
+    assert (tmp_path / "report.html").read_text(encoding="utf8") == "old"
