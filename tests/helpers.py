@@ -7,6 +7,7 @@ from typing import Any
 import h5py
 import numpy
 import spacy
+from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 from spacy.language import Language
 
@@ -116,6 +117,14 @@ def read_hdf5(path: Path) -> Arrays:
     with h5py.File(path, "r") as file:
         file.visititems(visit)
     return arrays
+
+
+def assert_same_arrays(found: Arrays, expected: Arrays) -> None:
+    """Compare the datasets of two files to the last bit."""
+    assert found.keys() == expected.keys()
+    for key, array in expected.items():
+        assert found[key].dtype == array.dtype == numpy.float32
+        assert_array_equal(found[key], array, err_msg=key)
 
 
 def write_published(directory: Path, options: dict[str, Any], arrays: Arrays) -> tuple[Path, Path]:

@@ -262,7 +262,7 @@ def test_pickled_component(nlp: Language) -> None:
     assert_allclose(elmo(nlp.make_doc(TEXT)).tensor, nlp(TEXT).tensor, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_several_processes(weights: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = make_elmo_nlp(weights)
     expected = nlp(TEXT)  # torch has run in this process: forked ones must not wait for its threads

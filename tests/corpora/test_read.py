@@ -82,6 +82,7 @@ def test_raw_text_is_split_by_spacy(tmp_path: Path) -> None:
     assert list(read_corpus(tmp_path / "a.jsonl", lang="en")) == RAW_SENTENCES
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "".join(f"Sentence {i}. And more!\n" for i in range(3_000)))
     expected = list(read_corpus(tmp_path / "a.txt", lang="en"))
@@ -89,6 +90,7 @@ def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> No
     assert list(read_corpus(tmp_path / "a.txt", lang="en", n_process=2)) == expected
 
 
+@pytest.mark.slow
 def test_many_files_have_one_pool_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pools = []
 

@@ -18,7 +18,7 @@ from spacy_elmo.formats.bilm_tf import published_views
 
 from .. import reference
 from ..helpers import (
-    Arrays,
+    assert_same_arrays,
     published_arrays,
     published_options,
     random_bilm,
@@ -90,14 +90,6 @@ def test_published_files_survive_the_round_trip(shared: Path, name: str, tmp_pat
     assert_same_arrays(read_hdf5(tmp_path / "theirs" / "weights.hdf5"), read_hdf5(directory / "lm_weights.hdf5"))
     options = json.loads((directory / "options.json").read_text(encoding="utf8"))
     assert json.loads((tmp_path / "theirs" / "options.json").read_text()) == options
-
-
-def assert_same_arrays(found: Arrays, expected: Arrays) -> None:
-    """Compare to the last bit."""
-    assert found.keys() == expected.keys()
-    for key, array in expected.items():
-        assert found[key].dtype == array.dtype == numpy.float32
-        assert_array_equal(found[key], array, err_msg=key)
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
