@@ -37,9 +37,9 @@ def test_factory_has_the_settings_and_their_defaults() -> None:
     expected = {
         name: value for name, value in defaults_of(ComponentSettings, ElmoSettings).items() if name not in FOR_LISTENERS
     }
-    assert Language.get_factory_meta("elmo").default_config == {"model": None, **expected}
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo")
+    assert Language.get_factory_meta("elmo").default_config == {"model": None, **expected}
     assert nlp.get_pipe_config("elmo") == {"factory": "elmo", "model": None, **expected}
 
 
