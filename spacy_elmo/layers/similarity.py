@@ -10,7 +10,7 @@ from spacy.errors import filter_warning
 from spacy.lexeme import Lexeme
 from spacy.tokens import Doc, Span, Token
 
-from .doc_layers import count_characters
+from .doc_layers import count_characters, get_layers
 
 Vectors = NDArray[Any]  # vectors_TW
 
@@ -29,19 +29,27 @@ def cosine(one: Any, other: Any) -> float:
 
 
 def elmo_similarity(one: Any, other: Any) -> float:
-    """Compare two objects by their vectors in context, also in docs that were serialized: `token._.elmo_similarity(other)`.
+    """Compare two objects by the mean of ELMo's layers: `token._.elmo_similarity(other)`. It needs neither hooks nor
+    Doc.tensor, so it works in docs that were serialized, and beside other components that write vectors.
 
-    one, other (Any): Docs, spans or tokens.
-    RETURNS (float): The cosine of the angle between their vectors.
+    one, other (Any): Docs, spans or tokens, of docs with `_.elmo_layers`.
+    RETURNS (float): The cosine of the angle between the vectors; 0 where one is zero.
     """
-    for each in (one, other):
-        doc = each if isinstance(each, Doc) else each.doc
-        if len(doc) and not getattr(doc.tensor, "size", 0) and "vector" not in doc.user_hooks:
-            raise ValueError(
-                f"The doc {doc.text[:40]!r} has no vectors. A DocBin does not store them, and a doc_cleaner removes them: run the "
-                f"pipeline on the doc again."
-            )
-    return cosine(one, other)
+    vectors = [_mean_of_layers(_to_span(each)) for each in (one, other)]
+    norms = float(numpy.prod([numpy.linalg.norm(vector_W) for vector_W in vectors]))
+    return float(numpy.dot(*vectors)) / norms if norms else 0.0
+
+
+def _mean_of_layers(span: Span) -> NDArray[Any]:
+    layers_LTW = get_layers(span.doc)
+    if layers_LTW is None:
+        raise ValueError(
+            f"The doc {span.doc.text[:40]!r} has no ELMo layers to compare. Run `elmo` on it, with keep_layers = true. A DocBin "
+            f"stores layers only with store_user_data = True."
+        )
+    vectors_TW = layers_LTW.mean(axis=0)[span.start : span.end]
+    mean: NDArray[Any] = vectors_TW.mean(axis=0) if len(vectors_TW) else numpy.zeros(layers_LTW.shape[2], "float32")
+    return mean
 
 
 def add_extensions() -> None:

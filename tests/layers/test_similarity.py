@@ -74,14 +74,22 @@ def test_similarity_in_docs_that_were_serialized(nlp: Language) -> None:
     assert restored._.elmo_similarity(doc) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_similarity_without_vectors(nlp: Language) -> None:
-    (doc,) = DocBin().from_bytes(DocBin(docs=[nlp(TEXT)]).to_bytes()).get_docs(nlp.vocab)
-    with pytest.raises(ValueError, match="The doc 'They play .* has no vectors. A DocBin does not store them"):
-        doc[1]._.elmo_similarity(doc[3])
-    nlp.add_pipe("doc_cleaner")
+def test_similarity_whatever_else_writes_vectors(nlp: Language) -> None:
     doc = nlp(TEXT)
-    with pytest.raises(ValueError, match="a doc_cleaner removes them"):
+    expected = doc[1].similarity(doc[3])
+    nlp.vocab.set_vector("play", numpy.ones(5, dtype="float32"))
+    doc.tensor = numpy.ones((7, 12), dtype="float32")
+    docs = DocBin(docs=[doc], store_user_data=True)
+    (restored,) = DocBin(store_user_data=True).from_bytes(docs.to_bytes()).get_docs(nlp.vocab)
+    for each in (doc, restored):
+        assert each[1]._.elmo_similarity(each[3]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_similarity_without_layers(nlp: Language) -> None:
+    (doc,) = DocBin().from_bytes(DocBin(docs=[nlp(TEXT)]).to_bytes()).get_docs(nlp.vocab)
+    with pytest.raises(ValueError, match="The doc 'They play .* no ELMo layers.*keep_layers.*store_user_data = True"):
         doc[1]._.elmo_similarity(doc[3])
+    assert nlp("")._.elmo_similarity(nlp(TEXT)) == 0.0
 
 
 def test_vector_hooks_are_off_unless_asked_for(weights: str) -> None:
