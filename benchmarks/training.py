@@ -23,9 +23,10 @@ from spacy_elmo.bilm.characters import N_CHARACTERS, encode_word, pad_spellings
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.pretraining.language_model import LanguageModel
-from spacy_elmo.pretraining.loop import Learner, train_steps
+from spacy_elmo.pretraining.learner import Learner
+from spacy_elmo.pretraining.loop import train_steps
 from spacy_elmo.pretraining.processes import Processes
-from spacy_elmo.pretraining.settings import TrainingSettings, read_config, read_settings
+from spacy_elmo.pretraining.settings import TrainingSettings, load_run_config, read_settings
 from spacy_elmo.pretraining.softmax import Softmax, sample_words
 from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
@@ -138,7 +139,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     overrides = {"paths.train": str(arguments.text), "paths.dev": str(arguments.text)}
-    settings = read_settings(read_config(arguments.config, overrides))
+    settings = read_settings(load_run_config(arguments.config, overrides))
     config, training = settings.bilm, settings.training
     assert isinstance(config, BiLMConfig), "a config with sizes is needed"
     with arguments.text.open(encoding="utf8") as file:
@@ -151,7 +152,7 @@ def main() -> None:
             vocabulary,
             n_rows=training.batch_size,
             rows=rows,
-            n_steps=training.unroll,
+            unroll=training.unroll,
             with_end=training.carry_state,
         )
 

@@ -11,7 +11,7 @@ from wasabi import msg
 
 
 @dataclass(frozen=True)
-class Format:
+class LineFormat:
     """How to read the lines of a dataset.
 
     tokenized (bool): Whether the text is tokenized, with spaces between tokens.
@@ -23,8 +23,8 @@ class Format:
 
 
 # By the name of the dataset's directory. All other datasets are raw text, and keep the names of their labels.
-FORMATS = {
-    "sst5": Format(
+LINE_FORMATS = {
+    "sst5": LineFormat(
         tokenized=True,
         names={"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"},
     )
@@ -39,7 +39,7 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
     lang (str): The language of the tokenizer.
     """
     nlp = spacy.blank(lang)
-    how = FORMATS.get(source.name, Format())
+    how = LINE_FORMATS.get(source.name, LineFormat())
     labels: list[str] = []
     parts = {}
     for part in ("train", "dev", "test"):

@@ -84,7 +84,6 @@ def extract_wikipedia(dump: Path, output: Path, limit: Annotated[int | None, typ
     limit (int | None): Stop after this many articles.
     """
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
         n_articles, n_paragraphs = extract_text(dump, output, limit=limit)
     except (OSError, ValueError) as error:
         msg.fail(f"Could not extract the text of {dump}", str(error), exits=1)

@@ -7,11 +7,11 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_elmo.analysis.senses import SENTENCES, mix_layers, read_uses, score_senses, standard_mixes
+from spacy_elmo.analysis.senses import SENSES_FILE, mix_layers, read_uses, score_senses, standard_mixes
 from spacy_elmo.analysis.vectors import doc_layers
 
 
-def senses(sentences: Path = SENTENCES, weights: str | None = None) -> None:
+def senses(sentences: Path = SENSES_FILE, weights: str | None = None) -> None:
     """Print, for each kind of vector, how often the nearest other use of a word has the same sense.
 
     The columns of the words are the mean similarity of uses in the same sense, and in different senses.

@@ -37,15 +37,6 @@ def shared() -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Run torch in one thread: for models of this size it spends most of its time waking the others."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def fresh_python() -> Iterator[FreshPython]:
     """Interpreters that have not imported what a test asks about."""

@@ -16,7 +16,7 @@ from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.weights import load_weights
 from spacy_elmo.models import find_weights
-from spacy_elmo.pretraining.settings import read_config, read_settings
+from spacy_elmo.pretraining.settings import load_run_config, read_settings
 
 from .command_line import run_spacy
 
@@ -30,7 +30,7 @@ CONFIGS = {path: Config().from_disk(path, interpolate=False) for path in sorted(
 def test_pretraining_configs_are_whole_and_right(path: Path) -> None:
     places = {"paths.train": "train.txt", "paths.dev": "dev.txt", "paths.weights": "weights"}
     overrides = {name: place for name, place in places.items() if name.split(".")[1] in CONFIGS[path]["paths"]}
-    settings = read_settings(read_config(path, overrides))
+    settings = read_settings(load_run_config(path, overrides))
     assert (settings.corpus.train, settings.corpus.dev) == ("train.txt", "dev.txt")
     parameter = Parameter(torch.zeros(2))
     optimizer = settings.make_optimizer([parameter])
@@ -43,7 +43,7 @@ def test_pretraining_configs_are_whole_and_right(path: Path) -> None:
 @pytest.mark.parametrize("name", ["pretrain_medium", "pretrain_paper"])
 def test_sizes_are_those_that_were_published(name: str) -> None:
     overrides = {"paths.train": "train.txt", "paths.dev": "dev.txt"}
-    settings = read_settings(read_config(ROOT / "configs" / f"{name}.cfg", overrides))
+    settings = read_settings(load_run_config(ROOT / "configs" / f"{name}.cfg", overrides))
     assert isinstance(settings.bilm, BiLMConfig)
     with torch.device("meta"):
         n_parameters = sum(parameter.numel() for parameter in BiLM(settings.bilm).parameters())

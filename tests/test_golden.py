@@ -21,8 +21,6 @@ from . import command_line, reference
 from .golden.make_golden import MODELS
 from .helpers import Arrays, assert_same_arrays, read_hdf5
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 GOLDEN = Path(__file__).parent / "golden"
 SENTENCES: list[list[str]] = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf8"))
 

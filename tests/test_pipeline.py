@@ -320,7 +320,7 @@ def test_default_weights_tell_senses_apart() -> None:
             {"weights": "no/such/directory"},
             "no weights directory at no/such/directory.*: en_elmo_sm.*pretrain.*convert",
         ),
-        ({"weights": "en_elmo_small"}, "no weights directory at en_elmo_small .* Is 'en_elmo_sm' meant"),
+        ({"weights": "en_elmo_small"}, "no weights directory at en_elmo_small .* Did you mean 'en_elmo_sm'"),
         ({"weights": __file__}, "is a file"),
         ({"layers": 7}, "index from 0 .* got 7"),
         ({"layers": "maen"}, "one of 'mix', 'mean', 'top', 'concat', .* got 'maen'"),

@@ -41,13 +41,15 @@ def learned_mixes(nlp: "Language") -> list[LearnedMix]:
     """
     from thinc.api import Model
 
+    from ..layers.listener import ElmoListener
     from ..layers.scalar_mix import layer_weights
 
     found = []
     for component, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
         listeners = getattr(pipe, "listeners", [])
-        if not isinstance(model, Model) or (listeners and all(listener.layers for listener in listeners)):
+        all_are_ours = bool(listeners) and all(isinstance(listener, ElmoListener) for listener in listeners)
+        if not isinstance(model, Model) or all_are_ours:
             continue
         for mix, part in _find_mixes(model):
             found.append(LearnedMix(component, part, layer_weights(mix), float(mix.get_param("gamma")[0])))

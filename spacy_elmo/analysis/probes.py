@@ -147,9 +147,11 @@ class Probe(nn.Module):
     n_labels (int): The number of labels.
     """
 
+    scale_L11: Tensor
+
     def __init__(self, layers_LNW: Tensor, n_labels: int) -> None:
         super().__init__()
-        self.scale_L11 = nn.Buffer(layers_LNW.std(dim=(1, 2), keepdim=True))
+        self.register_buffer("scale_L11", layers_LNW.std(dim=(1, 2), keepdim=True))
         self.w_L = nn.Parameter(torch.zeros(len(layers_LNW)))
         self.output = nn.Linear(layers_LNW.shape[-1], n_labels)
 

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Token
 from .vectors import Floats, doc_layers, layer_name, unit_vectors
 
 # Sentences of our own, tab-separated: a word, its sense and a sentence. Without a word, the sentence is a distractor.
-SENTENCES = Path(__file__).with_name("senses.tsv")
+SENSES_FILE = Path(__file__).with_name("senses.tsv")
 
 # Uses of a word whose mean similarity differs from 1 by less than this have the same vector, up to rounding.
 SAME_VECTOR = 0.005
@@ -48,7 +48,7 @@ class SenseScore(NamedTuple):
     similarities: dict[str, tuple[float, float]]
 
 
-def read_uses(nlp: Language, path: Path = SENTENCES) -> tuple[list[Use], list[Doc]]:
+def read_uses(nlp: Language, path: Path = SENSES_FILE) -> tuple[list[Use], list[Doc]]:
     """Read sentences with ambiguous words and run a pipeline on them.
 
     nlp (Language): The pipeline, with an `elmo` component.

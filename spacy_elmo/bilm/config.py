@@ -3,9 +3,12 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 ACTIVATIONS = ("relu", "tanh")
+
+# The state at the start of a sentence: as stored with the weights, if any, or zeros.
+InitialState = Literal["stored", "zero"]
 
 # Far above any model, and low enough that a damaged or hostile file is refused before memory is allocated for it.
 MOST_UNITS = 2**20
@@ -14,13 +17,13 @@ MOST_LAYERS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class BiLMConfig:
-    """Everything about a biLM that its weights do not tell. A new field needs a default, so that existing files still load.
+    """The sizes and options of a biLM. A new field needs a default, so that existing files still load.
 
     char_dim (int): Width of a character's embedding.
     filters (tuple): Pairs of (width in characters, number of filters).
     highways (int): Highway layers over the filters' output.
     activation (str): "relu" or "tanh", after max-pooling over a word.
-    max_chars (int): The most bytes of a word that are read, the marks of its start and end included.
+    max_chars (int): The maximum number of bytes of a word that are read, the marks of its start and end included.
     projection (int): Width of a token vector, and of each direction's output.
     cells (int): Memory cells of each LSTM layer and direction.
     depth (int): LSTM layers of each direction.

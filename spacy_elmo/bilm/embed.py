@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from .characters import Mark, Word
+from .config import InitialState
 from .lstm import Packing, State
-from .model import BiLM, InitialState
+from .model import BiLM
 
 EncodeWords = Callable[[Sequence[Word]], Tensor]
 

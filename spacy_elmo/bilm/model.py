@@ -1,7 +1,7 @@
 """The bidirectional language model without its softmax: words to layers."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy
 import torch
@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from .char_cnn import CharCNN
 from .characters import Word, encode_word, pad_spellings
 from .config import BiLMConfig
+from .config import InitialState as InitialState
 from .lstm import BiLSTM, Packing, State
-
-InitialState = Literal["stored", "zero"]
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
 # are padded to the length of a long one.

@@ -155,10 +155,7 @@ def _expected_shapes(config: BiLMConfig) -> dict[str, Shape]:
 
 def _explain_missing(directory: Path) -> str:
     if not directory.exists():
-        return (
-            f"There is no weights directory at {directory} (seen from {Path.cwd()}). Give one that `python -m spacy elmo "
-            f"convert` or `python -m spacy elmo pretrain` wrote, or the name of a model in the package."
-        )
+        return f"There is no weights directory at {directory}."
     if not directory.is_dir():
         return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."
     message = f"The directory {directory} has no {CONFIG}, so it is not a weights directory."

@@ -6,7 +6,7 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .init_vocab import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
+from .help_texts import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
 
 
 def debug_data_cli(

@@ -8,7 +8,7 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .init_vocab import CORPUS_HELP, PROCESSES_HELP
+from .help_texts import CORPUS_HELP, PROCESSES_HELP
 
 if TYPE_CHECKING:
     from ..pretraining.perplexity import Likelihood
@@ -32,16 +32,15 @@ def evaluate_cli(
     """Measure the perplexity of a text under a language model: forward, backward and the mean of the two, with the full
     softmax, each sentence on its own."""
     from ..files.atomic import write_file
-    from ..models import find_weights
+    from ..models import find_existing_weights
     from ..pretraining.model_files import language_of
 
     try:
-        directory = find_weights(model)
+        directory = find_existing_weights(model)
         lang = None if tokenized else lang or language_of(directory)
         likelihood = evaluate(directory, corpus, lang=lang, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
-            output.parent.mkdir(parents=True, exist_ok=True)
             write_file(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
     except (ValueError, OSError) as error:
         msg.fail("Could not evaluate the model", str(error), exits=1)

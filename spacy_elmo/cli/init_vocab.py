@@ -7,14 +7,10 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
+from .help_texts import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
+
 if TYPE_CHECKING:
     from ..pretraining.vocabulary import Vocabulary
-
-CORPUS_HELP = (
-    "Text (.txt), JSON lines with a text each (.jsonl) or docs (.spacy), gzipped or not, or a directory of them"
-)
-PROCESSES_HELP = "Processes that tokenize raw text"
-LANG_HELP = "The language of raw text, to tokenize it; leave it out for one tokenized sentence per line"
 
 
 def init_vocab_cli(

@@ -22,7 +22,6 @@ def mixes_cli(
         if not mixes:
             raise ValueError(f"No component of {model} has learned a mix of ELMo's layers.")
         if output is not None:
-            output.parent.mkdir(parents=True, exist_ok=True)
             write_file(output, draw_mixes(mixes))
     except (ValueError, OSError) as error:
         msg.fail("Could not show the mixes", str(error), exits=1)

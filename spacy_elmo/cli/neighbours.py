@@ -9,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .init_vocab import CORPUS_HELP
+from .help_texts import CORPUS_HELP
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -51,7 +51,7 @@ def trials_cli(
             trials = Trials(
                 config_path=config_path,
                 output=output,
-                test=test,
+                test_path=test,
                 seeds=range(n_seeds),
                 fractions=parse_fractions(fractions),
                 overrides=overrides,
@@ -62,9 +62,9 @@ def trials_cli(
                 use_gpu=use_gpu,
             )
             setup_gpu(use_gpu, silent=True)
-            trials.find_unfinished()  # report errors before the output directory is made
+            trials.check()  # before the output directory is made
             with trials.lock():
-                unfinished = trials.find_unfinished()  # another process may just have finished some
+                unfinished = trials.find_unfinished()
                 n_finished = len(trials.trial_ids) - len(unfinished)
                 finished = f", {n_finished} of them already finished" if n_finished else ""
                 msg.info(format_count(len(trials.trial_ids), "trial") + finished)

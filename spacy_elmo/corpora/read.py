@@ -29,7 +29,7 @@ Splitter = Callable[[str], Iterator[Sentence]]
 # Well below the longest text that spaCy accepts, and longer than any sentence.
 LONGEST_PIECE = 100_000
 TEXTS_PER_TASK = 500  # for a process that tokenizes
-FORMATS = (".txt", ".jsonl", ".spacy")
+SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
 def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator[Sentence]:
@@ -207,8 +207,8 @@ def _format(path: Path) -> str:
 
 def _format_or_none(path: Path) -> str | None:
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    return suffix if suffix in FORMATS else None
+    return suffix if suffix in SUFFIXES else None
 
 
 def _endings() -> str:
-    return ", ".join([*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS)])
+    return ", ".join([*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES)])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .formatting import format_count, format_fractions
-from .scores import SCORES
+from .scores import KNOWN_SCORES
 from .trial_set import TrialSet
 
 
@@ -39,7 +39,7 @@ def common_scores(trial_sets: Sequence[TrialSet], fraction: float, score: str | 
         return [score]
     candidates = [key for trial_set in trial_sets for key in trial_set.main_scores(fraction)]
     keys = [key for key in dict.fromkeys(candidates) if is_common(key)]
-    keys = keys or [key for key in SCORES if is_common(key)][:1]
+    keys = keys or [key for key in KNOWN_SCORES if is_common(key)][:1]
     if not keys:
         found = "; ".join(
             f"{trial_set.directory} has {', '.join(trial_set.main_scores(fraction)) or 'none'}"

@@ -10,6 +10,7 @@ from confection import Config
 from ..models import find_weights
 
 CHUNK_SIZE = 1 << 20
+REPLACED = "below"  # the checksum is compared, not the path; 0.1.0 wrote this value
 NOT_DATA = ".md"  # a model with a new model card is the same model
 DIFFERENCES = {
     "config": "the config or its overrides",
@@ -40,7 +41,7 @@ def make_identity(
         # A directory that contains the trials changes with every trial.
         if _is_path(value) and not output.resolve().is_relative_to(Path(value).resolve()):
             paths[f"paths.{name}"] = Path(value)
-            config["paths"][name] = "below"  # its checksum stands below the config
+            config["paths"][name] = REPLACED
     others = {name: find_weights(weights) for name, weights in _find_elmo_weights(values)}
     others |= {name: Path(value) for name, value in _find_paths(values)}
     for name, path in others.items():

@@ -8,7 +8,7 @@ import srsly
 from confection import Config
 from spacy.language import Language
 
-from ..files.atomic import explain_write_errors, write_file
+from ..files.atomic import write_file
 
 
 def write_labels(nlp: Language, directory: Path) -> dict[str, Path]:
@@ -23,8 +23,6 @@ def write_labels(nlp: Language, directory: Path) -> dict[str, Path]:
         labels, initialize = getattr(component, "label_data", None), getattr(component, "initialize", None)
         if labels and initialize and "labels" in inspect.signature(initialize).parameters:
             paths[name] = directory / f"{name}.json"
-            with explain_write_errors(directory):
-                directory.mkdir(parents=True, exist_ok=True)
             write_file(paths[name], srsly.json_dumps(labels))
     return paths
 

@@ -35,7 +35,7 @@ def make_mix_sections(trial_sets: Sequence[TrialSet], fraction: float) -> Iterat
 
 
 def _mean_mixes(mixes_of_trials: Sequence[Sequence[dict[str, Any]]]) -> list[LearnedMix]:
-    """Average each mix over all trials. Mixes with the same name in one trial are told apart by their order."""
+    """Average each mix over all trials. Mixes with the same name in one trial are distinguished by their order."""
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for mixes in mixes_of_trials:
         n_same: Counter[tuple[str, str]] = Counter()

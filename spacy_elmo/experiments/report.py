@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..files.atomic import explain_write_errors, write_file
+from ..files.atomic import write_file
 from .comparison import compare_trial_sets
 from .page import Code, Paragraph, Section
 from .render import to_html
@@ -49,7 +49,5 @@ def write_report(output: Path, sections: Sequence[Section], *, title: str, comma
             "There is nothing to report. Add directories of trials, such as out/baseline,out/elmo, or the output directory of a "
             "pretraining (--bilm)."
         )
-    with explain_write_errors(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
     last = Section("Command to write this page", [Code(command)])
     write_file(output, to_html(Section(title, [Paragraph(INTRODUCTION)], [*sections, last])))

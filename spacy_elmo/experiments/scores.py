@@ -30,7 +30,7 @@ class ScoreInfo:
 
 
 _F = "F is the harmonic mean of precision (how much of what was found is right) and recall (how much of what is right was found)"
-SCORES = {
+KNOWN_SCORES = {
     "ents_f": ScoreInfo(
         "F",
         "Named entities",
@@ -92,7 +92,9 @@ def get_score_info(key: str) -> ScoreInfo:
     key (str): Its key in spaCy's scores.
     RETURNS (ScoreInfo): The explanation. That of a score that is not listed here has only its key.
     """
-    return SCORES.get(key) or ScoreInfo(key, key, f"spaCy's score {key}.", (), f"{key.rpartition('_')[0]}_per_type")
+    return KNOWN_SCORES.get(key) or ScoreInfo(
+        key, key, f"spaCy's score {key}.", (), f"{key.rpartition('_')[0]}_per_type"
+    )
 
 
 def main_scores(metrics: Mapping[str, Any]) -> list[str]:

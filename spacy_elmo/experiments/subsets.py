@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.tokens import DocBin
 from spacy.training.corpus import walk_corpus
 
-from ..files.atomic import draft_file, explain_write_errors
+from ..files.atomic import draft_file
 
 SUFFIX = ".spacy"
 
@@ -75,8 +75,6 @@ def write_subset(source: Path, fraction: float, target: Path) -> int:
     """
     docs = read_docs(source)
     keep_docs(docs, choose_docs(len(docs), fraction))
-    with explain_write_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
     with draft_file(target) as draft:
         docs.to_disk(draft)
     return len(docs)

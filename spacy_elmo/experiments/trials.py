@@ -41,7 +41,7 @@ class Trials:
 
     config_path (Path): The config.
     output (Path): The directory for all trials.
-    test (Path): The test data: a .spacy file, or a directory of them.
+    test_path (Path): The test data: a .spacy file, or a directory of them.
     seeds (Sequence[int]), fractions (Sequence[float]): There is a trial for each seed and each fraction.
     overrides (dict[str, Any]): Values of the config that are replaced.
     code_path (Path | None): The file with functions that the config names. It must have been imported.
@@ -53,7 +53,7 @@ class Trials:
 
     config_path: Path
     output: Path
-    test: Path
+    test_path: Path
     seeds: Sequence[int]
     fractions: Sequence[float]
     overrides: dict[str, Any] = field(default_factory=dict)
@@ -70,20 +70,23 @@ class Trials:
         """RETURNS (list[TrialId]): All trials in the order of their training: all fractions of one seed, then the next seed."""
         return [TrialId(fraction, seed) for seed in self.seeds for fraction in self.fractions]
 
-    def find_unfinished(self) -> list[TrialId]:
-        """Check everything that can be checked before the first training, and find the trials to run.
-
-        RETURNS (list[TrialId]): The trials that are not finished.
-        """
+    def check(self) -> None:
+        """Check everything that can be checked before the first training, and change nothing."""
         if self.output.exists() and not self.output.is_dir():
             raise ValueError(f"{self.output} is a file, not a directory. Choose another output directory.")
         if {"system.seed", "training.seed"} & self.overrides.keys():
             raise ValueError("The seeds are set by --seeds: leave out --system.seed and --training.seed.")
-        for path, n_docs in ((self.train, self.n_docs), (self.test, self.n_test_docs)):
+        for path, n_docs in ((self.train_path, self.n_docs), (self.test_path, self.n_test_docs)):
             if not n_docs:
                 raise ValueError(f"There are no docs at {path}: it is empty.")
         if min(self.fractions) < ALL:
             self._check_that_train_path_is_used()
+
+    def find_unfinished(self) -> list[TrialId]:
+        """Find the trials to run. Refuse existing trials of something else.
+
+        RETURNS (list[TrialId]): The trials that are not finished.
+        """
         finished = [] if self.overwrite else list(self._find_finished())
         return [trial_id for trial_id in self.trial_ids if trial_id not in finished]
 
@@ -113,7 +116,7 @@ class Trials:
         return load_config(self.config_path, overrides=self.overrides, interpolate=False)
 
     @cached_property
-    def train(self) -> Path:
+    def train_path(self) -> Path:
         """RETURNS (Path): The training data."""
         path = self.config.interpolate().get("paths", {}).get("train")
         if not path:
@@ -125,19 +128,19 @@ class Trials:
     @cached_property
     def n_docs(self) -> int:
         """RETURNS (int): The number of training docs."""
-        return count_docs(self.train)
+        return count_docs(self.train_path)
 
     @cached_property
     def n_test_docs(self) -> int:
         """RETURNS (int): The number of test docs."""
-        return count_docs(self.test)
+        return count_docs(self.test_path)
 
     @cached_property
     def identity(self) -> dict[str, str]:
         """RETURNS (dict[str, str]): What all trials share: the config, the options, and checksums of the files."""
         return make_identity(
             self._config_with_seed(0),
-            test=self.test,
+            test=self.test_path,
             output=self.output,
             code_path=self.code_path,
             gold_preproc=self.gold_preproc,
@@ -191,9 +194,9 @@ class Trials:
             "gold_preproc": self.gold_preproc,
             "lang": nlp.lang,
             "pipeline": nlp.pipe_names,
-            "train": str(self.train),
+            "train": str(self.train_path),
             "n_train_docs": self.n_docs,
-            "test": str(self.test),
+            "test": str(self.test_path),
             "n_test_docs": self.n_test_docs,
             "training": nlp.config.interpolate()["training"],
         }
@@ -205,7 +208,7 @@ class Trials:
             return config, self.n_docs
         path = trial_id.directory(self.output).with_name(SUBSET)
         if fraction not in self._subset_sizes:
-            self._subset_sizes[fraction] = write_subset(self.train, fraction, path)
+            self._subset_sizes[fraction] = write_subset(self.train_path, fraction, path)
         config["paths"]["train"] = str(path)
         read_labels_from(config, self._labels)
         return config, self._subset_sizes[fraction]
@@ -221,7 +224,7 @@ class Trials:
         return write_labels(init_nlp(self._config_with_seed(0), use_gpu=self.use_gpu), self.output / LABELS)
 
     def _score(self, nlp: Language) -> dict[str, Any]:
-        examples = list(Corpus(self.test, gold_preproc=self.gold_preproc)(nlp))
+        examples = list(Corpus(self.test_path, gold_preproc=self.gold_preproc)(nlp))
         return nlp.evaluate(examples, scorer=LabelScorer(nlp))
 
     def _check_that_train_path_is_used(self) -> None:

@@ -21,8 +21,8 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
     """Fill a draft of a directory, and put it in place when it is complete. If anything fails, an existing directory stays.
 
     directory (Path): The directory to write.
-    files (set[str]): The names of its future files. An existing directory is replaced only if it has no others: a mistyped
-        path must not cost anyone their files.
+    files (set[str]): The names of its future files. An existing directory is replaced only if it has no others. This
+        protects against a mistyped path.
     kept (frozenset[str]): The names of existing files that are copied from the old directory.
     YIELDS (Path): The draft.
     """
@@ -62,11 +62,12 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
 def draft_file(path: Path) -> Iterator[Path]:
     """Fill a draft of a file, and put it in place when it is complete. If anything fails, an existing file stays.
 
-    path (Path): The file to write.
+    path (Path): The file to write. Its directory is made if necessary.
     YIELDS (Path): The draft, an empty file.
     """
     path = path.resolve()  # a link stays one, and its target is written
     with explain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         os.close(handle)
     draft = Path(name)
@@ -127,7 +128,7 @@ def recover_directory(directory: Path) -> None:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove the drafts that killed writers left beside a file or directory. Nobody may be writing it meanwhile.
+    """Remove the drafts that killed writers left beside a file or directory. No other process may be writing it.
 
     path (Path): The file or directory.
     """
@@ -162,6 +163,6 @@ def _sync(path: Path) -> None:
 
 
 def _sync_entry(path: Path) -> None:
-    """Wait until a rename is on the disk. It has happened all the same where the system refuses to wait."""
+    """Wait until a rename is on the disk. Errors are ignored: the rename itself has succeeded."""
     with suppress(OSError):
         _sync(path.parent)

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-FORMAT_VERSION, WRITER = "format_version", "spacy_elmo_version"
+VERSION_KEY, WRITER = "format_version", "spacy_elmo_version"
 
 
 class NewerFormatError(ValueError):
@@ -18,7 +18,7 @@ def add_version(data: dict[str, Any], *, current: int) -> dict[str, Any]:
     current (int): The version of the format.
     RETURNS (dict): The data with both.
     """
-    return {FORMAT_VERSION: current, WRITER: installed_version(), **data}
+    return {VERSION_KEY: current, WRITER: installed_version(), **data}
 
 
 def take_version(data: Any, *, current: int, where: Path | str) -> tuple[int, dict[str, Any]]:
@@ -31,10 +31,10 @@ def take_version(data: Any, *, current: int, where: Path | str) -> tuple[int, di
     """
     if not isinstance(data, dict):
         raise ValueError(f"expected an object, got {data!r:.80}.")
-    rest = {name: value for name, value in data.items() if name not in (FORMAT_VERSION, WRITER)}
-    found, writer = data.get(FORMAT_VERSION, 0), data.get(WRITER)
+    rest = {name: value for name, value in data.items() if name not in (VERSION_KEY, WRITER)}
+    found, writer = data.get(VERSION_KEY, 0), data.get(WRITER)
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise ValueError(f"{FORMAT_VERSION} must be a whole number, got {found!r:.80}.")
+        raise ValueError(f"{VERSION_KEY} must be a whole number, got {found!r:.80}.")
     if found > current:
         needed = f"spacy-elmo {writer} or later" if isinstance(writer, str) else "a later release"
         raise NewerFormatError(

@@ -36,7 +36,7 @@ def find_existing_weights(weights: str | None) -> Path:
     models = bundled_models()
     similar = difflib.get_close_matches(path.name, models, n=1)
     hint = (
-        f"Is {similar[0]!r} meant, a model in the package?"
+        f"Did you mean {similar[0]!r}, a model in the package?"
         if similar
         else f"Models in the package: {', '.join(models)}."
     )

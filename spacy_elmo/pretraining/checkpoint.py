@@ -9,14 +9,16 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
-from torch.optim import Optimizer
 
 from ..bilm.config import BiLMConfig
 from ..files.atomic import draft_file
 from ..files.versions import NewerFormatError, add_version, take_version
 
 FORMAT_VERSION = 1
-METADATA, METADATA_OF_VERSION_0 = "run", "facts"  # the keys of the file's header that hold the JSON of a checkpoint
+METADATA_KEY, METADATA_KEY_OF_VERSION_0 = (
+    "run",
+    "facts",
+)  # the keys of the file's header that hold the JSON of a checkpoint
 
 Tensors = dict[str, Tensor]
 
@@ -87,7 +89,7 @@ class Checkpoint:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         try:
             with draft_file(path) as draft:
-                _save_tensors(tensors, draft, {METADATA: json.dumps(self._metadata_to_dict())})
+                _save_tensors(tensors, draft, {METADATA_KEY: json.dumps(self._metadata_to_dict())})
         except OSError as error:
             earlier = "The checkpoint before it is unchanged." if path.exists() else "There is no earlier checkpoint."
             raise OSError(f"{error} {earlier}") from error
@@ -131,68 +133,26 @@ def _save_tensors(tensors: Tensors, path: Path, metadata: dict[str, str]) -> Non
 
 
 def _read_metadata(header: dict[str, str], path: Path) -> dict[str, Any]:
-    if METADATA_OF_VERSION_0 in header:
-        return _upgrade_from_version_0(json.loads(header[METADATA_OF_VERSION_0]))
-    _, metadata = take_version(json.loads(header[METADATA]), current=FORMAT_VERSION, where=path)
+    if METADATA_KEY_OF_VERSION_0 in header:
+        return _upgrade_from_version_0(json.loads(header[METADATA_KEY_OF_VERSION_0]))
+    _, metadata = take_version(json.loads(header[METADATA_KEY]), current=FORMAT_VERSION, where=path)
     return metadata
 
 
-def _upgrade_from_version_0(facts: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_from_version_0(old: dict[str, Any]) -> dict[str, Any]:
     """Give the metadata of a checkpoint of spacy-elmo 0.1.0 the names that they have now."""
     identity = {
-        "config": facts["config"],
-        "overrides": facts["overrides"],
-        "train_sha256": facts["training text"],
-        "dev_sha256": facts["dev text"],
-        "vocabulary_sha256": facts["vocabulary"],
+        "config": old["config"],
+        "overrides": old["overrides"],
+        "train_sha256": old["training text"],
+        "dev_sha256": old["dev text"],
+        "vocabulary_sha256": old["vocabulary"],
     }
     progress = {
-        "n_words": facts["progress"]["n_words"],
-        "seconds": facts["progress"]["seconds"],
-        "best_perplexity": facts["progress"]["best"],
-        "initial_perplexity": facts["progress"]["before"],
+        "n_words": old["progress"]["n_words"],
+        "seconds": old["progress"]["seconds"],
+        "best_perplexity": old["progress"]["best"],
+        "initial_perplexity": old["progress"]["before"],
     }
-    unchanged = {name: facts[name] for name in ("bilm", "softmax_is_new", "optimizer", "schedule")}
-    return {**unchanged, "identity": identity, "progress": progress, "n_steps_done": facts["n_done"]}
-
-
-def add_prefix(prefix: str, tensors: Tensors) -> Tensors:
-    """RETURNS (Tensors): The tensors, with a prefix to their names."""
-    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
-
-
-def strip_prefix(prefix: str, tensors: Tensors) -> Tensors:
-    """RETURNS (Tensors): The tensors whose names have a prefix, without it."""
-    return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
-
-
-def optimizer_to_tensors(optimizer: Optimizer) -> tuple[Tensors, dict[str, Any]]:
-    """Split the state of an optimizer into its tensors and the rest.
-
-    optimizer (Optimizer): The optimizer.
-    RETURNS (tuple): The tensors, by parameter and name, and the rest.
-    """
-    state = optimizer.state_dict()
-    tensors: Tensors = {}
-    others: dict[str, Any] = {}
-    for parameter, values in state["state"].items():
-        for name, value in values.items():
-            if isinstance(value, Tensor):
-                tensors[f"{parameter}.{name}"] = value
-            else:
-                others[f"{parameter}.{name}"] = value
-    return tensors, {"state": others, "param_groups": state["param_groups"]}
-
-
-def optimizer_from_tensors(optimizer: Optimizer, tensors: Tensors, rest: dict[str, Any]) -> None:
-    """Load the state that `optimizer_to_tensors` split.
-
-    optimizer (Optimizer): An optimizer of the same class, for the same parameters.
-    tensors (Tensors): The tensors.
-    rest (dict): The rest.
-    """
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in [*tensors.items(), *rest["state"].items()]:
-        parameter, name = key.split(".", 1)
-        state.setdefault(int(parameter), {})[name] = value
-    optimizer.load_state_dict({"state": state, "param_groups": rest["param_groups"]})
+    unchanged = {name: old[name] for name in ("bilm", "softmax_is_new", "optimizer", "schedule")}
+    return {**unchanged, "identity": identity, "progress": progress, "n_steps_done": old["n_done"]}

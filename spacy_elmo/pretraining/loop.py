@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,97 +10,21 @@ import numpy
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from ..bilm.characters import Mark
-from ..bilm.lstm import Dropout, State
-from .checkpoint import (
-    Checkpoint,
-    Progress,
-    RunIdentity,
-    add_prefix,
-    optimizer_from_tensors,
-    optimizer_to_tensors,
-    strip_prefix,
-)
-from .language_model import LanguageModel
+from ..bilm.lstm import Dropout
+from .learner import Learner
 from .processes import Processes
 from .settings import TrainingSettings
 from .softmax import Candidates, all_words, sample_words
-from .streams import NO_TARGET, Batch, Streams
-
-
-@dataclass
-class Learner:
-    """All that changes while a model is trained.
-
-    model (LanguageModel): The model.
-    optimizer, schedule: They change its weights.
-    streams (Streams): The batches of this process, with their position in the corpus.
-    carried (State): The LSTM state of this process's rows after the last step.
-    n_steps_done (int): Steps that are done.
-    """
-
-    model: LanguageModel
-    optimizer: Optimizer
-    schedule: LRScheduler
-    streams: Streams
-    carried: State
-    n_steps_done: int = 0
-
-    def to_checkpoint(
-        self, processes: Processes, *, identity: RunIdentity, softmax_is_new: bool, progress: Progress
-    ) -> Checkpoint:
-        """Make a checkpoint, with the states of all processes. Every process must take part.
-
-        processes (Processes): The processes.
-        identity, softmax_is_new, progress: Fields of the checkpoint that a learner does not have.
-        RETURNS (Checkpoint): The checkpoint.
-        """
-        averages, optimizer = optimizer_to_tensors(self.optimizer)
-        return Checkpoint(
-            tensors={
-                **add_prefix("model", self.model.state_dict()),
-                **add_prefix("optimizer", averages),
-                "hidden": processes.gather(self.carried.hidden, dim=2),
-                "cell": processes.gather(self.carried.cell, dim=2),
-                "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
-            },
-            identity=identity,
-            bilm=self.model.bilm.config,
-            softmax_is_new=softmax_is_new,
-            progress=progress,
-            n_steps_done=self.n_steps_done,
-            optimizer=optimizer,
-            schedule=self.schedule.state_dict(),
-        )
-
-    def restore(self, checkpoint: Checkpoint, processes: Processes) -> None:
-        """Return to the state of a checkpoint.
-
-        checkpoint (Checkpoint): The checkpoint.
-        processes (Processes): The processes.
-        """
-        tensors = checkpoint.tensors
-        weights = strip_prefix("model", tensors)
-        bilm = self.model.bilm
-        bilm.initial_hidden, bilm.initial_cell = weights.get("bilm.initial_hidden"), weights.get("bilm.initial_cell")
-        self.model.load_state_dict(weights)
-        self.model.to(processes.device)
-        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), checkpoint.optimizer)
-        self.schedule.load_state_dict(checkpoint.schedule)
-        self.streams.positions = processes.own_part(tensors["positions"], dim=0).numpy()
-        hidden, cell = (processes.own_part(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
-        self.carried = State(hidden, cell)
-        self.n_steps_done = checkpoint.n_steps_done
+from .streams import NO_TARGET, Batch
 
 
 class Step(NamedTuple):
     """What one step did, in this process.
 
     number (int): The step, counted from 1.
-    loss (float): The sum of the cross-entropies of both directions. It is no likelihood if candidates were sampled.
+    loss (float): The sum of the cross-entropies of both directions. It is not a likelihood if candidates were sampled.
     n_predicted (int): The number of predictions.
     n_words (int): Words that were read.
     learn_rate (float): The learning rate.

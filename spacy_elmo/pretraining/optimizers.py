@@ -37,7 +37,7 @@ def _try_maker(name: str, expected: type[Any], make: Callable[..., Any], *argume
     except TypeError as error:
         problem = str(error)
     raise ValueError(
-        f"[bilm_training.{name}] makes no {name} of torch: {problem}. Those of spaCy and Thinc, such as Adam.v1, cannot "
+        f"[bilm_training.{name}] does not return a torch {name}: {problem}. Those of spaCy and Thinc, such as Adam.v1, cannot "
         f"be used here; configs/pretrain.cfg has one that can."
     )
 

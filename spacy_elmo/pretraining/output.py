@@ -6,7 +6,7 @@ from pathlib import Path
 from ..files.atomic import explain_write_errors, remove_leftovers
 
 BEST, LAST, CORPORA = "model-best", "model-last", "corpora"
-CONFIG, CHECKPOINT, METRICS, SCORES = "config.cfg", "checkpoint.safetensors", "metrics.jsonl", "scores.json"
+RUN_CONFIG, CHECKPOINT, METRICS, SCORES = "config.cfg", "checkpoint.safetensors", "metrics.jsonl", "scores.json"
 CURVE = "learning-curve.svg"
 
 
@@ -20,7 +20,9 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
         raise ValueError("A run is resumed (--resume) or replaced (--overwrite), not both.")
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is a file; a directory is to be written there. Choose another path.")
-    existing = [name for name in (CHECKPOINT, CONFIG, METRICS, SCORES, CURVE, BEST, LAST) if (output / name).exists()]
+    existing = [
+        name for name in (CHECKPOINT, RUN_CONFIG, METRICS, SCORES, CURVE, BEST, LAST) if (output / name).exists()
+    ]
     if existing and not (resume or overwrite):
         raise ValueError(
             f"There is already a run in {output}, or something else with a {existing[0]}. Resume it (--resume), replace it "
@@ -35,7 +37,7 @@ def open_output(output: Path) -> None:
     """
     with explain_write_errors(output):
         output.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG, CHECKPOINT, METRICS, SCORES, CURVE, BEST, LAST):
+    for name in (RUN_CONFIG, CHECKPOINT, METRICS, SCORES, CURVE, BEST, LAST):
         remove_leftovers(output / name)
 
 

@@ -13,6 +13,7 @@ from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
 from ..files.atomic import recover_directory, remove_leftovers
+from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
 from .model_files import has_softmax, load_language_model, vocabulary_of
@@ -21,13 +22,13 @@ from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
 from .processes import join_processes
 from .run import PretrainingRun, Report, Result
-from .settings import CorpusSettings, PretrainingSettings, read_config, read_settings
+from .settings import CorpusSettings, PretrainingSettings, load_run_config, read_settings
 from .softmax import Softmax
 from .vocabulary import Vocabulary, count_words
 
 # Settings that may differ when a run is resumed. Corpora and vocabulary are compared by their contents, not by their paths;
 # the weights that the run started from are not read again.
-FREE_TO_CHANGE = ("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.")
+MAY_DIFFER_ON_RESUME = ("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.")
 
 
 def pretrain(
@@ -53,16 +54,16 @@ def pretrain(
     """
     checkpoint = Checkpoint.from_disk(output / CHECKPOINT) if resume else None
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
-    config = read_config(config_path, overrides)
+    config = load_run_config(config_path, overrides)
     settings = read_settings(config)
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
         _check_same_config(config, checkpoint.identity.config, output)
     elif isinstance(settings.bilm, Path):
-        load_config(settings.bilm)  # a mistyped path is better found before hours of tokenizing
+        load_config(find_existing_weights(str(settings.bilm)))  # before hours of tokenizing
     check_makers(settings.make_optimizer, settings.make_schedule)
     with join_processes() as processes:
-        with processes.first_goes_ahead():
+        with processes.first_before_others():
             if resume:
                 for name in (BEST, LAST):
                     recover_directory(output / name)
@@ -162,7 +163,7 @@ def _make_model(
 def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> None:
     """Refuse to resume a run under another config."""
     now, then = (
-        {key: value for key, value in dict_to_dot(sections).items() if not key.startswith(FREE_TO_CHANGE)}
+        {key: value for key, value in dict_to_dot(sections).items() if not key.startswith(MAY_DIFFER_ON_RESUME)}
         for sections in (config, before)
     )
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))

@@ -41,7 +41,7 @@ class Processes:
             distributed.barrier()
 
     @contextmanager
-    def first_goes_ahead(self) -> Iterator[None]:
+    def first_before_others(self) -> Iterator[None]:
         """Run a block in three turns: the first process, then the first process of each other machine, which may have a disk
         of its own, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the first
         two turns, it reports the error, and all others end."""

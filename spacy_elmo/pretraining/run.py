@@ -14,12 +14,13 @@ from ..bilm.lstm import State
 from ..files.atomic import write_file
 from .checkpoint import Checkpoint, Progress, RunIdentity
 from .language_model import LanguageModel
+from .learner import Learner
 from .learning_curve import draw_learning_curve
 from .loggers import LogStep, start_logger, to_log_info
-from .loop import Learner, train_steps
+from .loop import train_steps
 from .metrics import Metrics, MetricsFile, MetricsRecorder
 from .model_files import load_language_model, save_language_model
-from .output import BEST, CHECKPOINT, CONFIG, CURVE, LAST, METRICS, SCORES, clear_output, open_output
+from .output import BEST, CHECKPOINT, CURVE, LAST, METRICS, RUN_CONFIG, SCORES, clear_output, open_output
 from .perplexity import Likelihood, measure_likelihood
 from .prepare import TokenizedCorpus
 from .processes import Processes
@@ -80,7 +81,7 @@ class PretrainingRun:
             self.vocabulary,
             n_rows=n_rows,
             rows=range(first_row, first_row + training.batch_size),
-            n_steps=training.unroll,
+            unroll=training.unroll,
             with_end=training.carry_state,
         )
         n_tokens = self.train_corpus.n_tokens + self.train_corpus.n_sentences * streams.marks_in_a_sentence
@@ -202,13 +203,13 @@ class PretrainingRun:
             checkpoint.to_disk(self.output / CHECKPOINT)
 
     def _prepare_output(self) -> None:
-        """Make the directory of the run. An old run is removed only now, when nothing can stop the new one any more."""
+        """Make the directory of the run. An old run is removed only when the new one is ready to start."""
         open_output(self.output)
         if self.learner.n_steps_done:
             self.metrics_file.cut_after(self.learner.n_steps_done)
         else:
             clear_output(self.output)
-            write_file(self.output / CONFIG, self._config.to_str())
+            write_file(self.output / RUN_CONFIG, self._config.to_str())
 
     def _summarize(self) -> Iterator[str]:
         """Summarize what is trained, on what, and for how long."""
@@ -258,8 +259,8 @@ class PretrainingRun:
 def _check_perplexity(perplexity: float, step: int) -> None:
     if not math.isfinite(perplexity):
         raise FloatingPointError(
-            f"After step {step} the dev perplexity is {perplexity}, though the loss was finite: the weights are ruined. They were "
-            f"not saved."
+            f"After step {step} the dev perplexity is {perplexity}, though the loss was finite: the training has diverged. Its "
+            f"weights were not saved."
         )
 
 

@@ -26,16 +26,17 @@ Fraction = Annotated[float, Field(ge=0, lt=1, description="a number, at least 0 
 Precision = Annotated[Literal["float32", "bfloat16"], Field(description='"float32" or "bfloat16"')]
 
 
-class Section(BaseModel):
-    """A section of the config. All settings must be given, and no others; true and "3" are no numbers."""
+class ConfigSection(BaseModel):
+    """A section of the config. All settings must be given; true and "3" are not accepted as numbers. `_check_names` refuses
+    other settings, and suggests what a mistyped one may be."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-SectionT = TypeVar("SectionT", bound=Section)
+    model_config = ConfigDict(strict=True, frozen=True)
 
 
-class CorpusSettings(Section):
+ConfigSectionT = TypeVar("ConfigSectionT", bound=ConfigSection)
+
+
+class CorpusSettings(ConfigSection):
     """The section [corpus].
 
     train, dev (str): Corpora, in any format that `spacy elmo debug-data` reads.
@@ -51,12 +52,12 @@ class CorpusSettings(Section):
     cache: TextOrNull
 
 
-class VocabularySettings(Section):
+class VocabularySettings(ConfigSection):
     """The section [vocabulary]: the words that are predicted.
 
     path (str | None): A vocabulary that `spacy elmo init-vocab` wrote. None for the vocabulary that comes with the weights,
         or else the words of the training text.
-    max_size (int): The most words, if they are counted in the training text.
+    max_size (int): The maximum number of words, if they are counted in the training text.
     min_count (int): How often a word must occur there.
     """
 
@@ -65,12 +66,12 @@ class VocabularySettings(Section):
     min_count: Positive
 
 
-class TrainingSettings(Section):
+class TrainingSettings(ConfigSection):
     """The section [bilm_training], without its blocks.
 
     seed (int): The seed of new weights, of dropout and of sampled candidates.
     epochs (float): How often the corpus is read. It determines the number of steps.
-    max_steps (int): The most steps; 0 for as many as the epochs take.
+    max_steps (int): The maximum number of steps; 0 for as many as the epochs take.
     batch_size (int): Rows in the batch of each process.
     unroll (int): Tokens of a row in one step, which is how far gradients reach back.
     carry_state (bool): Whether a sentence starts from the LSTM state at the end of the one before, as in the original.
@@ -118,7 +119,7 @@ class PretrainingSettings:
     make_logger: Any
 
 
-def read_config(path: Path, overrides: dict[str, Any]) -> Config:
+def load_run_config(path: Path, overrides: dict[str, Any]) -> Config:
     """Read a config file.
 
     path (Path): The file.
@@ -171,7 +172,7 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
         raise ValueError(f"[bilm] {error}") from None
 
 
-def _read_section(cls: type[SectionT], name: str, section: dict[str, Any]) -> SectionT:
+def _read_section(cls: type[ConfigSectionT], name: str, section: dict[str, Any]) -> ConfigSectionT:
     _check_names(f"[{name}]", {key: field.is_required() for key, field in cls.model_fields.items()}, section)
     try:
         return cls(**section)
@@ -179,7 +180,7 @@ def _read_section(cls: type[SectionT], name: str, section: dict[str, Any]) -> Se
         raise ValueError(" ".join(_explain(cls, name, section, error))) from None
 
 
-def _explain(cls: type[Section], name: str, section: dict[str, Any], error: ValidationError) -> Iterable[str]:
+def _explain(cls: type[ConfigSection], name: str, section: dict[str, Any], error: ValidationError) -> Iterable[str]:
     """Translate pydantic's errors about the values of a section: what each should be, what it is, and how to give it."""
     for key in dict.fromkeys(str(problem["loc"][0]) for problem in error.errors()):
         advice = f" Give it with: --paths.{key} PATH" if section[key] is None and name == "corpus" else ""
@@ -191,7 +192,7 @@ def _check_names(where: str, known: dict[str, bool], found: dict[str, Any]) -> N
     problems = []
     for name in sorted(found.keys() - known.keys()):
         similar = difflib.get_close_matches(name, list(known), n=1)
-        problems.append(f"{name!r} is unknown" + (f" (is {similar[0]!r} meant?)" if similar else ""))
+        problems.append(f"{name!r} is unknown" + (f" (did you mean {similar[0]!r}?)" if similar else ""))
     problems += [f"{name!r} is missing" for name in sorted(known.keys() - found.keys()) if known[name]]
     if problems:
         raise ValueError(f"{where}: {'; '.join(problems)}.")

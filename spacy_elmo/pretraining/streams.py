@@ -47,16 +47,16 @@ class Streams:
     vocabulary (Vocabulary): The words that are predicted.
     n_rows (int): The number of rows, over all processes.
     rows (range): The rows of this process.
-    n_steps (int): Tokens of each row in a batch.
+    unroll (int): Tokens of each row in a batch.
     with_end (bool): Whether the mark at the end of a sentence is read as well, though nothing is predicted from it. It must
         be if the next sentence starts from the state of this one.
     """
 
     def __init__(
-        self, path: Path, vocabulary: Vocabulary, *, n_rows: int, rows: range, n_steps: int, with_end: bool
+        self, path: Path, vocabulary: Vocabulary, *, n_rows: int, rows: range, unroll: int, with_end: bool
     ) -> None:
         self._vocabulary = vocabulary
-        self._n_steps = n_steps
+        self._unroll = unroll
         self._with_end = with_end
         with path.open("rb") as file:
             self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -88,18 +88,18 @@ class Streams:
             yield self._next_batch()
 
     def _next_batch(self) -> Batch:
-        n_steps, n_rows = self._n_steps, len(self._positions)
+        unroll, n_rows = self._unroll, len(self._positions)
         types: dict[Word, int] = {}
-        types_ATB = numpy.empty((2, n_steps, n_rows), dtype="int64")
+        types_ATB = numpy.empty((2, unroll, n_rows), dtype="int64")
         targets_ATB = numpy.empty_like(types_ATB)
-        starts_TB = numpy.zeros((n_steps, n_rows), dtype=bool)
+        starts_TB = numpy.zeros((unroll, n_rows), dtype=bool)
         n_words = 0
         for row in range(n_rows):
             step = 0
-            while step < n_steps:
+            while step < unroll:
                 start, n_read = self._positions[row]
                 sentence = self._sentences[row] or self._read(start)
-                stop = min(n_read + n_steps - step, sentence.length)
+                stop = min(n_read + unroll - step, sentence.length)
                 steps = slice(step, step + stop - n_read)
                 for direction in (0, 1):
                     words = sentence.inputs[direction][n_read:stop]

@@ -80,7 +80,6 @@ class Vocabulary:
 
         path (Path): The file.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, "".join(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)))
 
     @classmethod

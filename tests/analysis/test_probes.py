@@ -15,8 +15,6 @@ from spacy_elmo.bilm.weights import save_weights
 
 from ..helpers import random_bilm
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture
 def nlp(tmp_path: Path) -> Language:

@@ -6,8 +6,6 @@ from torch import Tensor
 
 from spacy_elmo.bilm.char_cnn import _MaxPool
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def gradients(x: Tensor, d_maximum: Tensor) -> tuple[Tensor, Tensor]:
     """Pool with our function and with torch's, and give the gradients of both."""

@@ -22,8 +22,6 @@ from .. import reference
 from ..helpers import published_arrays, published_options
 from .models import SENTENCES, VARIANTS, layers_of, random_state, read_arrays, sentences, words
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_embed_sentences_agrees_with_the_reference(changes: dict[str, Any], tmp_path: Path) -> None:

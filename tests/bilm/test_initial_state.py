@@ -12,8 +12,6 @@ from spacy_elmo.bilm.model import BiLM
 
 from ..helpers import random_bilm
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def random_text(n_sentences: int, seed: int = 0) -> list[list[str]]:
     """Make sentences of up to nine words of a small vocabulary."""

@@ -13,8 +13,6 @@ from spacy_elmo.bilm.model import BiLM
 
 from .models import SENTENCES, random_state
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def test_packing_places_each_step_of_all_sentences_together() -> None:
     packing = Packing.from_lengths([4, 2, 1], torch.device("cpu"))

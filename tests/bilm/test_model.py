@@ -12,14 +12,13 @@ from torch import Tensor
 
 from spacy_elmo.bilm import lstm, model
 from spacy_elmo.bilm.characters import Mark, Word, encode_word, pad_spellings
+from spacy_elmo.bilm.config import InitialState
 from spacy_elmo.bilm.embed import run_batch
-from spacy_elmo.bilm.model import BiLM, InitialState
+from spacy_elmo.bilm.model import BiLM
 
 from .. import reference
 from ..helpers import published_arrays, published_options, random_bilm
 from .models import SENTENCES, VARIANTS, WORDS, layers_of, memory_of, random_state, read_arrays, sentences
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())

@@ -15,8 +15,6 @@ from spacy_elmo.bilm.recurrence import Clips, Recurrence
 
 from ..helpers import small_config
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WIDTH, CELLS = 3, 5
 NAMES = ["x", "hidden", "cell", "weight", "bias", "projection"]
 

@@ -20,8 +20,6 @@ from spacy_elmo.models import bundled_models, find_weights
 
 from ..helpers import SIZES, random_bilm, small_config
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SENTENCE = ["A", "naïve", "duck", "."]
 
 

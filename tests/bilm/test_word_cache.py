@@ -21,8 +21,6 @@ from spacy_elmo.bilm.word_cache import WordCache
 
 from ..helpers import random_bilm
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 sentences = st.lists(st.lists(st.sampled_from("abcdefghij") | st.text(max_size=6), max_size=6), min_size=1, max_size=6)
 
 

@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 
 from spacy_elmo.experiments.subsets import choose_docs
 
-from .tagger import CONFIG, TAGS, before_update
+from .tagger import TAGGER_CONFIG, TAGS, before_update
 from .written_trials import RARE, write_trials
 
 
@@ -28,5 +28,5 @@ def corpus(tmp_path: Path) -> Path:
     docs[rare] = Doc(vocab, words=["the", "cat", "zzz"], tags=["DET", "NOUN", RARE])
     for name, part in {"train": docs, "dev": docs[:4], "test": docs}.items():
         DocBin(docs=part).to_disk(tmp_path / f"{name}.spacy")
-    (tmp_path / "tagger.cfg").write_text(CONFIG, encoding="utf8")
+    (tmp_path / "tagger.cfg").write_text(TAGGER_CONFIG, encoding="utf8")
     return tmp_path

@@ -18,7 +18,7 @@ from ..helpers import random_bilm
 
 TAGS = ["DET", "NOUN", "VERB"]
 
-CONFIG = """
+TAGGER_CONFIG = """
 [paths]
 train = null
 dev = null
@@ -74,12 +74,13 @@ def make_before_update() -> Callable[[Any, dict[str, Any]], None]:
 
 def make_trials(corpus: Path, *, fractions: Sequence[float] = (100.0,), seeds: int = 1, **options: Any) -> Trials:
     overrides = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
-    settings = {"output": corpus / "out", "test": corpus / "test.spacy", **options}
+    settings = {"output": corpus / "out", "test_path": corpus / "test.spacy", **options}
     settings["overrides"] = {**overrides, **options.get("overrides", {})}
     return Trials(config_path=corpus / "tagger.cfg", seeds=range(seeds), fractions=fractions, **settings)
 
 
 def expect_refusal(trials: Trials, message: str) -> None:
+    """Expect that the existing trials are not those of this config."""
     with pytest.raises(ValueError, match=message):
         trials.find_unfinished()
 
@@ -91,7 +92,7 @@ def run_all(trials: Trials) -> list[dict[str, Any]]:
 def write_elmo_config(corpus: Path) -> Path:
     """Give the tagger an ELMo with random weights. Returns their directory."""
     save_weights(random_bilm(1), corpus / "weights")
-    before, after = CONFIG.split("[components.tagger.model.tok2vec]")
+    before, after = TAGGER_CONFIG.split("[components.tagger.model.tok2vec]")
     text = before.replace('["tagger"]', '["elmo", "tagger"]').replace(
         "[components]\n", '[components]\n\n[components.elmo]\nfactory = "elmo"\n'
     )

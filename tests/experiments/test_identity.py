@@ -14,11 +14,13 @@ from spacy_elmo.experiments.identity import checksum
 from spacy_elmo.models import find_weights
 
 from ..helpers import random_bilm
-from .tagger import CONFIG, expect_refusal, make_trials, mark_as_finished, run_all, write_elmo_config
+from .tagger import TAGGER_CONFIG, expect_refusal, make_trials, mark_as_finished, run_all, write_elmo_config
 
 
 def test_a_directory_that_contains_the_trials_does_not_count(corpus: Path) -> None:
-    (corpus / "tagger.cfg").write_text(CONFIG.replace("[paths]\n", f'[paths]\nroot = "{corpus}"\n'), encoding="utf8")
+    (corpus / "tagger.cfg").write_text(
+        TAGGER_CONFIG.replace("[paths]\n", f'[paths]\nroot = "{corpus}"\n'), encoding="utf8"
+    )
     run_all(make_trials(corpus))
     assert make_trials(corpus).find_unfinished() == []
 
@@ -27,7 +29,7 @@ def test_files_outside_of_paths_count(corpus: Path) -> None:
     shutil.copy(corpus / "dev.spacy", corpus / "other.spacy")
     overrides = {"corpora.dev.path": str(corpus / "other.spacy")}
     corpora = '[corpora]\n\n[corpora.dev]\n@readers = "spacy.Corpus.v1"\npath = null\n'
-    (corpus / "tagger.cfg").write_text(CONFIG + corpora, encoding="utf8")
+    (corpus / "tagger.cfg").write_text(TAGGER_CONFIG + corpora, encoding="utf8")
     mark_as_finished(make_trials(corpus, overrides=overrides))
     shutil.copy(corpus / "train.spacy", corpus / "other.spacy")
     expect_refusal(make_trials(corpus, overrides=overrides), "differ in the files of corpora.dev.path")

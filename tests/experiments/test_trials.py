@@ -24,10 +24,9 @@ from spacy_elmo.experiments.trial_id import TRIAL_METRICS, TrialId, find_trials
 from spacy_elmo.experiments.trials import TrialError
 
 from .tagger import (
-    CONFIG,
+    TAGGER_CONFIG,
     TAGS,
     before_update,
-    expect_refusal,
     make_trials,
     run_all,
     write_elmo_config,
@@ -123,7 +122,7 @@ def test_a_failure_is_explained(corpus: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_scores_may_be_integers_of_numpy(corpus: Path) -> None:
-    config = CONFIG + '\n[components.tagger.scorer]\n@scorers = "spacy_elmo.tests.numpy_scorer"\n'
+    config = TAGGER_CONFIG + '\n[components.tagger.scorer]\n@scorers = "spacy_elmo.tests.numpy_scorer"\n'
     (corpus / "tagger.cfg").write_text(config, encoding="utf8")
     run_all(make_trials(corpus))
     metrics = json.loads((corpus / "out" / "100" / "0" / TRIAL_METRICS).read_text("utf8"))
@@ -167,7 +166,7 @@ def test_files_that_cannot_be_merged_can_be_trained_on(corpus: Path) -> None:
     docs = list(read_docs(corpus / "dev.spacy").get_docs(Vocab()))
     DocBin(docs=docs, attrs=["TAG"]).to_disk(corpus / "both" / "b.spacy")
     data = {"paths.train": str(corpus / "both")}
-    (metrics,) = run_all(make_trials(corpus, overrides=data, test=corpus / "both"))
+    (metrics,) = run_all(make_trials(corpus, overrides=data, test_path=corpus / "both"))
     assert (metrics["n_docs"], metrics["config"]["n_test_docs"]) == (24, 24)
     with pytest.raises(TrialError, match=r"fraction 50%, seed 0 failed: .*b\.spacy stores other token attributes"):
         run_all(make_trials(corpus, overrides=data, fractions=[50.0], output=corpus / "fractions"))
@@ -175,25 +174,27 @@ def test_files_that_cannot_be_merged_can_be_trained_on(corpus: Path) -> None:
 
 def test_trials_that_cannot_start(corpus: Path) -> None:
     def refuse_to_start(message: str, **options: Any) -> None:
-        expect_refusal(make_trials(corpus, **options), message)
+        trials = make_trials(corpus, **options)
+        with pytest.raises(ValueError, match=message):
+            trials.check()
         assert not (corpus / "out").exists()
 
     refuse_to_start(r"has no paths\.train.*--paths\.train train\.spacy", overrides={"paths.train": None})
     refuse_to_start("no docs at .*no such file", overrides={"paths.train": "nothing.spacy"})
-    refuse_to_start("no docs at .*no such file", test=corpus / "nothing.spacy")
+    refuse_to_start("no docs at .*no such file", test_path=corpus / "nothing.spacy")
     DocBin().to_disk(corpus / "empty.spacy")
-    refuse_to_start(r"no docs at .*empty\.spacy: it is empty", test=corpus / "empty.spacy")
+    refuse_to_start(r"no docs at .*empty\.spacy: it is empty", test_path=corpus / "empty.spacy")
     refuse_to_start("it is empty", overrides={"paths.train": str(corpus / "empty.spacy")})
     refuse_to_start("leave out --system.seed and --training.seed", overrides={"training.seed": 3})
     refuse_to_start("is a file, not a directory", output=corpus / "tagger.cfg")
-    fixed = CONFIG + '\n[corpora]\n\n[corpora.train]\n@readers = "spacy.Corpus.v1"\npath = "train.spacy"\n'
+    fixed = TAGGER_CONFIG + '\n[corpora]\n\n[corpora.train]\n@readers = "spacy.Corpus.v1"\npath = "train.spacy"\n'
     (corpus / "tagger.cfg").write_text(fixed, encoding="utf8")
     refuse_to_start(r"\[corpora\.train\] does not read \$\{paths\.train\}", fractions=[50.0, 100.0])
-    assert make_trials(corpus).find_unfinished()
+    make_trials(corpus).check()
 
 
 def test_constructor_opens_no_file(tmp_path: Path) -> None:
     trials = make_trials(tmp_path / "nowhere")
     assert trials.trial_ids == [TrialId(100, 0)]
     with pytest.raises(OSError, match="nowhere"):
-        trials.find_unfinished()
+        trials.check()

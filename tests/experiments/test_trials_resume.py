@@ -34,7 +34,7 @@ def test_finished_trials_are_kept(corpus: Path) -> None:
         ("paths.dev", str(corpus / "train.spacy")): "the dev data",
     }.items():
         expect_refusal(make_trials(corpus, overrides=dict([changes])), f"differ in {message}")
-    other = make_trials(corpus, test=corpus / "dev.spacy")
+    other = make_trials(corpus, test_path=corpus / "dev.spacy")
     expect_refusal(other, r"differ in the test data; see .*out/100/0\. Replace .*--overwrite")
     expect_refusal(make_trials(corpus, gold_preproc=True), "differ in --gold-preproc")
     assert path.stat().st_mtime_ns == before

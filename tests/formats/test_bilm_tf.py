@@ -27,8 +27,6 @@ from ..helpers import (
     write_published,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SENTENCE = ["A", "naïve", "duck", ".", "<S>"]
 
 

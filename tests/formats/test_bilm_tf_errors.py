@@ -22,8 +22,6 @@ from ..helpers import (
     write_published,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
 
 

@@ -19,8 +19,6 @@ from spacy_elmo.pretraining.pretrain import pretrain
 
 from .make_legacy import VECTORS, list_annotations, list_arrays
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 RELEASE = Path(__file__).parent / "0.1.0"
 EXPECTED: dict[str, Any] = json.loads((RELEASE / "annotations.json").read_text(encoding="utf8"))
 TEXTS: list[str] = EXPECTED["texts"]

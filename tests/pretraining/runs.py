@@ -14,8 +14,8 @@ from spacy_elmo.pretraining.pretrain import pretrain
 
 from ..helpers import SIZES
 
-CONFIG = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
-FINETUNE = CONFIG.with_name("finetune.cfg")
+TINY = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
+FINETUNE = TINY.with_name("finetune.cfg")
 STEPS = 8
 CONSOLE_LOGGER = {"@loggers": "spacy_elmo.ConsoleLogger.v1", "progress_bar": False}
 

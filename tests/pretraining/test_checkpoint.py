@@ -1,7 +1,7 @@
-"""Checkpoints: what goes in comes out, older and newer formats, and optimizers that continue exactly."""
+"""Checkpoints: what goes in comes out, and older and newer formats."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,55 +9,13 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
-from torch.optim import SGD, Adagrad, AdamW, Optimizer
-from torch.optim.lr_scheduler import LambdaLR
+from torch import nn
 
 from spacy_elmo.pretraining import checkpoint as checkpoint_module
-from spacy_elmo.pretraining.checkpoint import (
-    Checkpoint,
-    Progress,
-    RunIdentity,
-    add_prefix,
-    optimizer_from_tensors,
-    optimizer_to_tensors,
-    strip_prefix,
-)
+from spacy_elmo.pretraining.checkpoint import Checkpoint
 
-from ..helpers import small_config
+from .checkpoints import make_checkpoint, make_tensors
 from .runs import assert_same_tensors, read_files
-
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-IDENTITY = RunIdentity(
-    config={"paths": {"train": "naïve 日本.txt", "dev": None}, "bilm_training": {"dropout": 0.1 + 0.2}},
-    overrides={"paths.train": "naïve 日本.txt"},
-    train_sha256="1a",
-    dev_sha256="2b",
-    vocabulary_sha256="3c",
-)
-
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
-OPTIMIZERS: dict[str, MakeOptimizer] = {
-    "AdamW": lambda parameters: AdamW(parameters, lr=0.01, betas=(0.8, 0.95), weight_decay=0.1),
-    "AdamW, fused": lambda parameters: AdamW(parameters, lr=0.01, fused=True),
-    "Adagrad": lambda parameters: Adagrad(parameters, lr=0.1, initial_accumulator_value=1.0),
-    "SGD": lambda parameters: SGD(parameters, lr=0.1, momentum=0.9),
-    "SGD without momentum": lambda parameters: SGD(parameters, lr=0.1),
-}
-
-
-def make_checkpoint(tensors: dict[str, Tensor] | None = None, **changes: Any) -> Checkpoint:
-    fields: dict[str, Any] = {
-        "identity": IDENTITY,
-        "bilm": small_config(),
-        "softmax_is_new": True,
-        "progress": Progress(n_words=7, seconds=0.1 + 0.2, initial_perplexity=9.5),
-        "n_steps_done": 3,
-        "optimizer": {"state": {}, "param_groups": [{"lr": 0.1, "betas": [0.9, 0.99], "foreach": None}]},
-        "schedule": {"last_epoch": 3},
-    }
-    return Checkpoint(tensors=make_tensors() if tensors is None else tensors, **{**fields, **changes})
 
 
 def change_header(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -67,16 +25,6 @@ def change_header(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         metadata = json.loads(file.metadata()["run"])
     change(metadata)
     save_file(tensors, path, metadata={"run": json.dumps(metadata)})
-
-
-def make_tensors(seed: int = 0) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return {
-        "model.weight": torch.randn(3, 4, generator=generator),
-        "model.half": torch.randn(3, generator=generator).bfloat16(),
-        "positions": torch.randint(2**40, (2, 2), generator=generator),
-        "step": torch.tensor(3.0),
-    }
 
 
 def test_checkpoint_roundtrip(tmp_path: Path) -> None:
@@ -212,90 +160,3 @@ def test_checkpoint_that_cannot_take_its_place(tmp_path: Path, monkeypatch: pyte
             make_checkpoint(make_tensors(1)).to_disk(path)
     assert read_files(tmp_path) == before
     assert_same_tensors(Checkpoint.from_disk(path).tensors, make_tensors())
-
-
-def test_names_under_and_within_a_prefix() -> None:
-    one, other = torch.tensor(1.0), torch.tensor(2.0)
-    tensors = add_prefix("model", {"a": one, "b.c": other})
-    assert tensors == {"model.a": one, "model.b.c": other}
-    mixed = {**tensors, "models.a": one, "model": one, "optimizer.0.step": other, "other.model.a": one}
-    assert strip_prefix("model", mixed) == {"a": one, "b.c": other}
-    assert strip_prefix("nothing", mixed) == {}
-
-
-def learn(parameters: list[nn.Parameter], optimizer: Optimizer, schedule: LambdaLR, n_steps: int, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(n_steps):
-        for parameter in parameters:
-            parameter.grad = torch.randn(parameter.shape, generator=generator)
-        optimizer.step()
-        schedule.step()
-
-
-def make_parameters(seed: int) -> list[nn.Parameter]:
-    generator = torch.Generator().manual_seed(seed)
-    return [nn.Parameter(torch.randn(shape, generator=generator)) for shape in ((3, 2), (4,))]
-
-
-def halve(step: int) -> float:
-    return 0.5**step
-
-
-@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
-def test_optimizer_continues_exactly(make: MakeOptimizer, tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint.safetensors"
-    parameters = make_parameters(0)
-    optimizer = make(parameters)
-    schedule = LambdaLR(optimizer, halve)
-    learn(parameters, optimizer, schedule, 3, seed=1)
-    tensors, rest = optimizer_to_tensors(optimizer)
-    values = {str(i): parameter for i, parameter in enumerate(parameters)}
-    tensors = {**add_prefix("model", values), **add_prefix("optimizer", tensors)}
-    make_checkpoint(tensors, optimizer=rest, schedule=schedule.state_dict()).to_disk(path)
-    learn(parameters, optimizer, schedule, 3, seed=2)
-
-    # Another run, which has learned something else.
-    others = make_parameters(5)
-    other = make(others)
-    other_schedule = LambdaLR(other, halve)
-    learn(others, other, other_schedule, 2, seed=6)
-    checkpoint = Checkpoint.from_disk(path)
-    with torch.no_grad():
-        for i, parameter in enumerate(others):
-            parameter.copy_(strip_prefix("model", checkpoint.tensors)[str(i)])
-    optimizer_from_tensors(other, strip_prefix("optimizer", checkpoint.tensors), checkpoint.optimizer)
-    other_schedule.load_state_dict(checkpoint.schedule)
-    assert other.param_groups[0]["lr"] == pytest.approx(optimizer.param_groups[0]["lr"] * 2**3)
-    learn(others, other, other_schedule, 3, seed=2)
-
-    for one, same in zip(parameters, others, strict=True):
-        assert torch.equal(one, same)
-    expected, found = (optimizer_to_tensors(each) for each in (optimizer, other))
-    assert_same_tensors(found[0], expected[0])
-    assert json.loads(json.dumps(found[1])) == json.loads(json.dumps(expected[1]))
-
-
-def test_optimizer_taken_apart_has_names_by_parameter_and_kind() -> None:
-    parameters = make_parameters(0)
-    optimizer = AdamW(parameters, lr=0.5)
-    assert optimizer_to_tensors(optimizer)[0] == {}
-    learn(parameters, optimizer, LambdaLR(optimizer, halve), 1, seed=0)
-    tensors, rest = optimizer_to_tensors(optimizer)
-    assert sorted(tensors) == [f"{i}.{name}" for i in (0, 1) for name in ("exp_avg", "exp_avg_sq", "step")]
-    assert tensors["1.exp_avg"].shape == (4,)
-    assert rest["state"] == {}
-    assert rest["param_groups"][0]["lr"] == 0.25
-    assert optimizer_to_tensors(SGD(parameters, lr=0.1))[1]["param_groups"][0]["lr"] == 0.1
-
-
-def test_optimizer_keeps_what_is_no_tensor(tmp_path: Path) -> None:
-    parameters, others = make_parameters(0), make_parameters(1)
-    optimizer, other = SGD(parameters, lr=0.1), SGD(others, lr=0.1)
-    optimizer.state[parameters[1]].update(count=5, mark=None, inner_average=torch.tensor([1.0, 2.0]))
-    tensors, rest = optimizer_to_tensors(optimizer)
-    make_checkpoint(tensors, optimizer=rest).to_disk(tmp_path / "a")
-    checkpoint = Checkpoint.from_disk(tmp_path / "a")
-    optimizer_from_tensors(other, checkpoint.tensors, checkpoint.optimizer)
-    state = other.state[others[1]]
-    assert (state["count"], state["mark"], state["inner_average"].tolist()) == (5, None, [1.0, 2.0])
-    assert others[0] not in other.state

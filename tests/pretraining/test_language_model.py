@@ -24,8 +24,6 @@ from .. import reference
 from ..helpers import published_arrays, published_options, write_published
 from ..reference import Array
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = [["the", "duck", "sat"], ["naïve", "duck"], ["the"], ["a", "the", "duck", "日本"], ["sat", "a"]]
 VOCABULARY = count_words(TEXT, max_size=8)  # some words are unknown
 N_WORDS = len(VOCABULARY)
@@ -51,10 +49,10 @@ def make_model(directory: Path, **changes: Any) -> tuple[LanguageModel, "Reader"
     return model, Reader(options, arrays, softmax)
 
 
-def make_batches(directory: Path, n: int, *, n_rows: int = 3, n_steps: int = 4, with_end: bool = True) -> list[Batch]:
+def make_batches(directory: Path, n: int, *, n_rows: int = 3, unroll: int = 4, with_end: bool = True) -> list[Batch]:
     path = directory / "sentences.txt"
     path.write_text("".join(" ".join(words) + "\n" for words in TEXT), encoding="utf8")
-    streams = Streams(path, VOCABULARY, n_rows=n_rows, rows=range(n_rows), n_steps=n_steps, with_end=with_end)
+    streams = Streams(path, VOCABULARY, n_rows=n_rows, rows=range(n_rows), unroll=unroll, with_end=with_end)
     return list(islice(streams, n))
 
 
@@ -103,10 +101,10 @@ class Reader:
         """Give the loss, and the hidden state and the cells after the batch. What is dropped out is a factor here."""
         hidden, cell = state.hidden.numpy().copy(), state.cell.numpy().copy()
         vectors = [self.encode(word) for word in batch.types]
-        n_steps, n_rows = batch.starts_TB.shape
+        unroll, n_rows = batch.starts_TB.shape
         loss = 0.0
         for row in range(n_rows):
-            for step in range(n_steps):
+            for step in range(unroll):
                 if batch.starts_TB[step, row] and not carry_state:
                     hidden[:, :, row] = 0 if anew is None else anew.hidden.numpy()
                     cell[:, :, row] = 0 if anew is None else anew.cell.numpy()
@@ -210,7 +208,7 @@ def test_sentences_on_their_own_are_those_of_an_evaluation(is_stored: bool, tmp_
     if is_stored:
         store_state(model)
     n_tokens = sum(len(words) + 1 for words in TEXT)
-    (batch,) = make_batches(tmp_path, 1, n_rows=1, n_steps=n_tokens, with_end=False)
+    (batch,) = make_batches(tmp_path, 1, n_rows=1, unroll=n_tokens, with_end=False)
     likelihood = measure_likelihood(model, VOCABULARY, TEXT)
     expected = likelihood.forward + likelihood.backward
     with torch.no_grad():
@@ -222,7 +220,7 @@ def test_sentences_on_their_own_are_those_of_an_evaluation(is_stored: bool, tmp_
         assert abs(loss.item() - expected) > 0.01
     # The end of a sentence is read, and nothing is predicted from it.
     n_tokens += len(TEXT)
-    (batch,) = make_batches(tmp_path, 1, n_rows=1, n_steps=n_tokens, with_end=True)
+    (batch,) = make_batches(tmp_path, 1, n_rows=1, unroll=n_tokens, with_end=True)
     with torch.no_grad():
         loss, _ = model(batch, model.bilm.start(1), all_words(N_WORDS), carry_state=False)
     assert loss.item() == pytest.approx(expected, rel=1e-9)
@@ -232,9 +230,9 @@ def test_sentences_on_their_own_are_those_of_an_evaluation(is_stored: bool, tmp_
 def test_length_of_a_batch_does_not_matter_to_the_loss(carry_state: bool, tmp_path: Path) -> None:
     model, _ = make_model(tmp_path)
     results = []
-    for n_steps in (1, 3, 12):
+    for unroll in (1, 3, 12):
         state, total = random_state(model, 3), 0.0
-        for batch in make_batches(tmp_path, 12 // n_steps, n_steps=n_steps, with_end=carry_state):
+        for batch in make_batches(tmp_path, 12 // unroll, unroll=unroll, with_end=carry_state):
             with torch.no_grad():
                 loss, state = model(batch, state, SAMPLED, carry_state=carry_state)
             total += loss.item()
@@ -267,7 +265,7 @@ def test_rows_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_batch_in_which_nothing_is_predicted(tmp_path: Path) -> None:
     model, _ = make_model(tmp_path)
-    batch = make_batches(tmp_path, 5, n_rows=1, n_steps=1)[-1]
+    batch = make_batches(tmp_path, 5, n_rows=1, unroll=1)[-1]
     assert [batch.types[i] for i in batch.types_AN[:, 0]] == [Mark.END_SENTENCE, Mark.BEGIN_SENTENCE]
     state = random_state(model, 1)
     loss, after = model(batch, state, SAMPLED, carry_state=True)

@@ -26,8 +26,6 @@ from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 from ..helpers import random_bilm
 from .runs import assert_same_tensors, read_files
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = [["the", "duck", "sat"], ["the", "naïve", "duck"]]
 OTHER_TEXT = [["a", "b", "c", "d", "e"]]
 

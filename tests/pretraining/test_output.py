@@ -9,15 +9,15 @@ import torch
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
-from .runs import CONFIG, STEPS, read_metrics, read_tensors
+from .runs import STEPS, TINY, read_metrics, read_tensors
 
 
 def test_a_run_is_not_replaced_unasked(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match="There is already a run in"):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
     before, weights = read_metrics(tmp_path / "out"), read_tensors(tmp_path / "out" / "model-last")
-    pretrain(CONFIG, tmp_path / "out", overrides={**overrides, "bilm_training.seed": 1}, overwrite=True)
+    pretrain(TINY, tmp_path / "out", overrides={**overrides, "bilm_training.seed": 1}, overwrite=True)
     after = read_metrics(tmp_path / "out")
     assert [line["step"] for line in after] == list(range(1, STEPS + 1))
     assert all(new["loss"] != old["loss"] for new, old in zip(after, before, strict=True))
@@ -26,36 +26,36 @@ def test_a_run_is_not_replaced_unasked(tmp_path: Path, overrides: dict[str, Any]
 
 
 def test_a_run_is_resumed_or_replaced(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match=r"is resumed \(--resume\) or replaced \(--overwrite\), not both"):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides, resume=True, overwrite=True)
+        pretrain(TINY, tmp_path / "out", overrides=overrides, resume=True, overwrite=True)
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", "something dear"])
 def test_metrics_of_somebody_else_can_be_replaced(tmp_path: Path, overrides: dict[str, Any], line: str) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "metrics.jsonl").write_text(f"{line}\n")
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides, overwrite=True)
+    pretrain(TINY, tmp_path / "out", overrides=overrides, overwrite=True)
     assert len(read_metrics(tmp_path / "out")) == STEPS
 
 
 def test_leftovers_of_tokenizing_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     (kept,) = (tmp_path / "out" / "corpora").glob("train.txt-*")
     half = kept.with_name(f".{kept.name}-abcd1234")
     half.mkdir()
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides, overwrite=True)
+    pretrain(TINY, tmp_path / "out", overrides=overrides, overwrite=True)
     assert not half.exists()
     assert kept.exists()
 
 
 def test_nothing_is_replaced_by_a_run_that_cannot_start(tmp_path: Path, overrides: dict[str, Any]) -> None:
     output = tmp_path / "out"
-    pretrain(CONFIG, output, overrides=overrides)
+    pretrain(TINY, output, overrides=overrides)
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     for wrong in ({"paths.train": "no/such.txt"}, {"bilm_training.optimizer.name": "AdamX"}, {"bilm.cells": 0}):
         with pytest.raises(ValueError, match=r"no corpus at|'AdamX' is not a supported optimizer|cells must be"):
-            pretrain(CONFIG, output, overrides={**overrides, **wrong}, overwrite=True)
+            pretrain(TINY, output, overrides={**overrides, **wrong}, overwrite=True)
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
 
 
@@ -63,22 +63,22 @@ def test_files_of_others_in_the_output_are_kept(tmp_path: Path, overrides: dict[
     words = count_words([["the", "cat"]], max_size=10)
     words.to_disk(tmp_path / "out" / "vocab.txt")
     overrides["paths.vocab"] = str(tmp_path / "out" / "vocab.txt")
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     assert Vocabulary.from_disk(tmp_path / "out" / "vocab.txt") == words
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "metrics.jsonl").write_text("something dear")
     with pytest.raises(ValueError, match="something else with a metrics.jsonl"):
-        pretrain(CONFIG, tmp_path / "other", overrides=overrides)
+        pretrain(TINY, tmp_path / "other", overrides=overrides)
     assert (tmp_path / "other" / "metrics.jsonl").read_text() == "something dear"
 
 
 def test_drafts_of_killed_writers_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     for name in (".model-last-abcd1234", ".model-best-abcd1234-old"):
         (tmp_path / "out" / name).mkdir()
         (tmp_path / "out" / name / "model.safetensors").write_bytes(b"half")
     (tmp_path / "out" / ".checkpoint.safetensors-abcd1234").write_bytes(b"half")
-    pretrain(CONFIG, tmp_path / "out", resume=True)
+    pretrain(TINY, tmp_path / "out", resume=True)
     assert [path.name for path in (tmp_path / "out").glob(".*")] == []
     assert (tmp_path / "out" / "model-best" / "vocab.txt").exists()
 
@@ -86,5 +86,5 @@ def test_drafts_of_killed_writers_are_removed(tmp_path: Path, overrides: dict[st
 def test_the_output_may_not_be_a_file(tmp_path: Path, overrides: dict[str, Any]) -> None:
     (tmp_path / "out").write_text("something dear")
     with pytest.raises(ValueError, match="is a file; a directory is to be written there"):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
     assert (tmp_path / "out").read_text() == "something dear"

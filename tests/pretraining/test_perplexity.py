@@ -22,8 +22,6 @@ from .. import reference
 from ..helpers import Arrays, published_arrays, published_options, write_published
 from ..reference import Array
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TRAINED_ON = [["the", "duck", "sat"], ["the", "duck"], ["a", "naïve", "duck"]]
 SENTENCES = [["the", "zebra", "sat", "the"], ["duck"], [], ["a", "duck", "<S>", "日本"], ["the"] * 9]
 N_UNKNOWN = 3

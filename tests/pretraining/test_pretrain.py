@@ -15,7 +15,7 @@ from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
 
 from ..helpers import random_bilm
-from .runs import CONFIG, FINETUNE, resume_run, stop_run
+from .runs import FINETUNE, TINY, resume_run, stop_run
 
 
 def write_corpus(path: Path, content: bytes) -> Path:
@@ -39,7 +39,7 @@ def test_bad_corpora_are_named(
 ) -> None:
     overrides["paths.train"] = str(write_corpus(tmp_path / name, content))
     with pytest.raises(ValueError, match=message):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
 
 
 def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
         ({"bilm_training.optimizer.name": "AdamX"}, "'AdamX' is not a supported optimizer"),
     ):
         with pytest.raises(ValueError, match=message):
-            pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **changes})
+            pretrain(TINY, tmp_path / "out", overrides={**overrides, **changes})
     finetuning = {name: value for name, value in overrides.items() if not name.startswith("bilm.")}
     with pytest.raises(ValueError, match="There is no weights directory at"):
         pretrain(FINETUNE, tmp_path / "out", overrides={**finetuning, "paths.weights": str(tmp_path / "no")})
@@ -67,7 +67,7 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
 @pytest.mark.parametrize("content", [b"one line only .\n", b"word " * 200_000, b"x" * 1_000_000])
 def test_odd_corpora_are_fine(tmp_path: Path, overrides: dict[str, Any], content: bytes) -> None:
     overrides["paths.train"] = str(write_corpus(tmp_path / "odd.txt", content))
-    result = pretrain(CONFIG, tmp_path / "out", overrides={**overrides, "vocabulary.min_count": 1})
+    result = pretrain(TINY, tmp_path / "out", overrides={**overrides, "vocabulary.min_count": 1})
     assert numpy.isfinite(list(result.likelihood.perplexities.values())).all()
 
 
@@ -83,7 +83,7 @@ def test_bad_vocabularies_are_named(tmp_path: Path, overrides: dict[str, Any], c
     (tmp_path / "vocab.txt").write_text(content)
     overrides["paths.vocab"] = str(tmp_path / "vocab.txt")
     with pytest.raises(ValueError, match=message):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
 
 
 def test_a_new_softmax_is_trained_first(tmp_path: Path, finetuning: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def test_a_new_softmax_is_trained_first(tmp_path: Path, finetuning: dict[str, An
 def test_a_model_with_its_softmax_is_trained_at_once(
     tmp_path: Path, overrides: dict[str, Any], finetuning: dict[str, Any]
 ) -> None:
-    first = pretrain(CONFIG, tmp_path / "first", overrides=overrides)
+    first = pretrain(TINY, tmp_path / "first", overrides=overrides)
     finetuning |= {"paths.weights": str(tmp_path / "first" / "model-best")}
     finetuning |= {"bilm_training.carry_state": False, "bilm_training.eval_tokens": 20}  # before and after are of all
     second = pretrain(FINETUNE, tmp_path / "second", overrides=finetuning)

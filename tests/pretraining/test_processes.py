@@ -64,7 +64,7 @@ def test_the_first_then_the_first_of_each_machine_then_the_rest() -> None:
     events: list[str] = []
 
     def act(processes: Played) -> None:
-        with processes.first_goes_ahead():
+        with processes.first_before_others():
             events.append(f"{processes.rank} comes")
             events.append(f"{processes.rank} leaves")
 
@@ -78,7 +78,7 @@ def test_if_one_fails_the_others_end(fails: int) -> None:
     came: list[int] = []
 
     def act(processes: Played) -> None:
-        with processes.first_goes_ahead():
+        with processes.first_before_others():
             came.append(processes.rank)
             if processes.rank == fails:
                 raise ValueError("no such text")

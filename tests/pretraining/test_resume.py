@@ -15,7 +15,7 @@ from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
 
 from .runs import (
-    CONFIG,
+    TINY,
     assert_same_weights,
     command_line,
     make_text,
@@ -38,10 +38,10 @@ from .runs import (
 )
 def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any], changes: dict[str, Any]) -> None:
     overrides |= {f"bilm_training.{name}": value for name, value in changes.items()}
-    pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
-    stop_run(5, CONFIG, tmp_path / "parts", overrides)  # two steps after the checkpoint
+    pretrain(TINY, tmp_path / "whole", overrides=overrides)
+    stop_run(5, TINY, tmp_path / "parts", overrides)  # two steps after the checkpoint
     assert [line["step"] for line in read_metrics(tmp_path / "parts")] == [1, 2, 3, 4, 5]
-    resume_run(CONFIG, tmp_path / "parts")
+    resume_run(TINY, tmp_path / "parts")
     for name in ("model-best", "model-last"):
         assert_same_weights(tmp_path / "whole" / name, tmp_path / "parts" / name)
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")  # the optimizer's averages, positions and states
@@ -49,9 +49,9 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any]
 
 
 def test_a_finished_run_is_not_changed(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    first = pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    first = pretrain(TINY, tmp_path / "out", overrides=overrides)
     before = read_tensors(tmp_path / "out" / "model-last")
-    assert pretrain(CONFIG, tmp_path / "out", resume=True) == first
+    assert pretrain(TINY, tmp_path / "out", resume=True) == first
     after = read_tensors(tmp_path / "out" / "model-last")
     assert all(torch.equal(before[name], after[name]) for name in before)
 
@@ -59,10 +59,10 @@ def test_a_finished_run_is_not_changed(tmp_path: Path, overrides: dict[str, Any]
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_weights(tmp_path: Path, overrides: dict[str, Any]) -> None:
     overrides |= {"bilm_training.max_steps": 400, "bilm_training.eval_frequency": 5, "bilm_training.samples": 5}
-    pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
+    pretrain(TINY, tmp_path / "whole", overrides=overrides)
     output = tmp_path / "killed"
     arguments = command_line(overrides)
-    command = [sys.executable, "-m", "spacy", "elmo", "pretrain", str(CONFIG), str(output)]
+    command = [sys.executable, "-m", "spacy", "elmo", "pretrain", str(TINY), str(output)]
     wait = random.Random(0)
     n_kills = 0
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
@@ -93,63 +93,63 @@ def test_a_killed_run_is_resumed_to_the_same_weights(tmp_path: Path, overrides: 
 def test_a_run_is_not_resumed_with_another_config(
     tmp_path: Path, overrides: dict[str, Any], changes: dict[str, Any], message: str
 ) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match=message):
-        pretrain(CONFIG, tmp_path / "out", overrides=changes, resume=True)
+        pretrain(TINY, tmp_path / "out", overrides=changes, resume=True)
 
 
 def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     other = {"paths.train": str(make_text(tmp_path / "other.txt", 120, seed=5))}
     with pytest.raises(ValueError, match="was started with another training text"):
-        pretrain(CONFIG, tmp_path / "out", overrides=other, resume=True)
+        pretrain(TINY, tmp_path / "out", overrides=other, resume=True)
     words = tmp_path / "words.txt"
     count_words([["the", "cat"]], max_size=10).to_disk(words)
     with pytest.raises(ValueError, match="was started with another vocabulary"):
-        pretrain(CONFIG, tmp_path / "out", overrides={"paths.vocab": str(words)}, resume=True)
+        pretrain(TINY, tmp_path / "out", overrides={"paths.vocab": str(words)}, resume=True)
 
 
 def test_a_run_is_not_resumed_with_another_dev_text(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     other = {"paths.dev": str(make_text(tmp_path / "other.txt", 30, seed=5))}
     with pytest.raises(ValueError, match="was started with another dev text"):
-        pretrain(CONFIG, tmp_path / "out", overrides=other, resume=True)
+        pretrain(TINY, tmp_path / "out", overrides=other, resume=True)
 
 
 def test_a_resumed_run_has_the_text_that_it_started_with(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
-    stop_run(5, CONFIG, tmp_path / "parts", overrides)
+    pretrain(TINY, tmp_path / "whole", overrides=overrides)
+    stop_run(5, TINY, tmp_path / "parts", overrides)
     make_text(Path(overrides["paths.train"]), 50, seed=9)
-    resume_run(CONFIG, tmp_path / "parts")
+    resume_run(TINY, tmp_path / "parts")
     assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "parts" / "model-last")
 
 
 def test_a_moved_corpus_is_still_the_same(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    first = pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    first = pretrain(TINY, tmp_path / "out", overrides=overrides)
     moved = Path(overrides["paths.train"]).rename(tmp_path / "moved.txt")
-    assert pretrain(CONFIG, tmp_path / "out", overrides={"paths.train": str(moved)}, resume=True) == first
+    assert pretrain(TINY, tmp_path / "out", overrides={"paths.train": str(moved)}, resume=True) == first
 
 
 def test_resuming_needs_a_checkpoint(tmp_path: Path, overrides: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="There is no checkpoint .* Start without --resume"):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides, resume=True)
+        pretrain(TINY, tmp_path / "out", overrides=overrides, resume=True)
 
 
 def test_a_model_that_was_being_replaced_is_recovered(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    first = pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    first = pretrain(TINY, tmp_path / "out", overrides=overrides)
     for name in ("model-best", "model-last"):  # killed in the instant before the new one took its place
         (tmp_path / "out" / name).rename(tmp_path / "out" / f".{name}-abcd1234-old")
-    assert pretrain(CONFIG, tmp_path / "out", resume=True) == first
+    assert pretrain(TINY, tmp_path / "out", resume=True) == first
 
 
 def test_runs_that_share_a_cache_do_not_lose_their_text(tmp_path: Path, overrides: dict[str, Any]) -> None:
     overrides["paths.cache"] = str(tmp_path / "cache")
-    pretrain(CONFIG, tmp_path / "whole", overrides={**overrides, "paths.cache": None})
-    stop_run(5, CONFIG, tmp_path / "parts", overrides)
-    pretrain(CONFIG, tmp_path / "other", overrides={**overrides, "corpus.lang": "en"})
+    pretrain(TINY, tmp_path / "whole", overrides={**overrides, "paths.cache": None})
+    stop_run(5, TINY, tmp_path / "parts", overrides)
+    pretrain(TINY, tmp_path / "other", overrides={**overrides, "corpus.lang": "en"})
     for name in ("paths.train", "paths.dev"):
         make_text(Path(overrides[name]), 50, seed=9)
-    pretrain(CONFIG, tmp_path / "another", overrides=overrides)
-    resume_run(CONFIG, tmp_path / "parts")
+    pretrain(TINY, tmp_path / "another", overrides=overrides)
+    resume_run(TINY, tmp_path / "parts")
     assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "parts" / "model-last")
     assert read_metrics(tmp_path / "whole") == read_metrics(tmp_path / "parts")

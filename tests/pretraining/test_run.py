@@ -24,7 +24,7 @@ from spacy_elmo.pretraining.run import PretrainingRun
 
 from ..helpers import SIZES
 from .runs import (
-    CONFIG,
+    TINY,
     assert_same_tensors,
     assert_same_weights,
     command_line,
@@ -38,7 +38,7 @@ def test_a_model_learns_to_predict(tmp_path: Path, overrides: dict[str, Any]) ->
     learning = {"max_steps": 300, "eval_frequency": 100, "dropout": 0.0, "optimizer.learn_rate": 0.02}
     learning = {f"bilm_training.{name}": value for name, value in learning.items()}
     larger = {"bilm.projection": 16, "bilm.cells": 32, "bilm.cell_clip": 3.0, "bilm.projection_clip": 3.0}
-    result = pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **learning, **larger})
+    result = pretrain(TINY, tmp_path / "out", overrides={**overrides, **learning, **larger})
     scores = result.likelihood.perplexities
     # What can be known: who (3), what (3), whom (4) and how it ends (3), and nothing else, over 7 to 9 predictions.
     assert scores["forward"] < 2.2
@@ -54,7 +54,7 @@ def test_a_model_learns_to_predict(tmp_path: Path, overrides: dict[str, Any]) ->
 
 
 def test_the_result_gives_vectors_and_perplexity(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    result = pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    result = pretrain(TINY, tmp_path / "out", overrides=overrides)
     for name in ("model-best", "model-last"):
         model, vocabulary = load_language_model(tmp_path / "out" / name)
         dev = [line.split() for line in Path(overrides["paths.dev"]).read_text().splitlines()]
@@ -70,7 +70,7 @@ def test_the_result_gives_vectors_and_perplexity(tmp_path: Path, overrides: dict
 
 def test_the_number_of_steps_follows_from_the_corpus(tmp_path: Path, overrides: dict[str, Any]) -> None:
     changes = {"bilm_training.max_steps": 0, "bilm_training.epochs": 2, "bilm_training.eval_frequency": 1000}
-    pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **changes})
+    pretrain(TINY, tmp_path / "out", overrides={**overrides, **changes})
     lines = Path(overrides["paths.train"]).read_text().splitlines()
     n_tokens = sum(len(line.split()) + 1 for line in lines)
     last = read_metrics(tmp_path / "out")[-1]
@@ -89,7 +89,7 @@ def test_the_best_model_is_kept(tmp_path: Path, overrides: dict[str, Any], monke
         return Likelihood(loss, loss, loss, n_predicted=1)
 
     monkeypatch.setattr(PretrainingRun, "evaluate", evaluate)
-    pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
     (best, _), (last, _) = (load_language_model(tmp_path / "out" / name) for name in ("model-best", "model-last"))
     assert torch.equal(best.softmax.weight, weights[1])
     assert torch.equal(last.softmax.weight, weights[2])
@@ -118,21 +118,21 @@ def test_an_evaluation_changes_nothing(
         return {"identity": run.identity, "softmax_is_new": run.softmax_is_new, "progress": run.progress}
 
     monkeypatch.setattr(PretrainingRun, "evaluate", evaluate_twice)
-    pretrain(CONFIG, output, overrides={**overrides, "bilm_training.carry_state": carry_state})
+    pretrain(TINY, output, overrides={**overrides, "bilm_training.carry_state": carry_state})
     assert n_calls == 3
 
 
 def test_carried_state_gives_an_initial_state(tmp_path: Path, overrides: dict[str, Any]) -> None:
     for carry_state in (True, False):
         output = tmp_path / f"carry-{carry_state}"
-        pretrain(CONFIG, output, overrides={**overrides, "bilm_training.carry_state": carry_state})
+        pretrain(TINY, output, overrides={**overrides, "bilm_training.carry_state": carry_state})
         assert (load_weights(output / "model-best").initial_hidden is not None) == carry_state
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(
     tmp_path: Path, overrides: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretrain(CONFIG, tmp_path / "whole", overrides=overrides)
+    pretrain(TINY, tmp_path / "whole", overrides=overrides)
     save_file = checkpoint_module.save_file
     written: list[Path] = []
 
@@ -145,16 +145,16 @@ def test_a_full_disk_leaves_the_last_checkpoint(
 
     monkeypatch.setattr(checkpoint_module, "save_file", save_to_a_small_disk)
     with pytest.raises(OSError, match="could not be written: .*No space left.* The checkpoint before it is unchanged"):
-        pretrain(CONFIG, tmp_path / "out", overrides=overrides)
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
     assert [path.name for path in (tmp_path / "out").glob(".*")] == []
     monkeypatch.undo()
-    pretrain(CONFIG, tmp_path / "out", resume=True)
+    pretrain(TINY, tmp_path / "out", resume=True)
     assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "out" / "model-last")
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path, overrides: dict[str, Any]) -> None:
     with pytest.raises(FloatingPointError, match=r"At step \d+ the loss is .*Its batch starts with: '\w+ "):
-        pretrain(CONFIG, tmp_path / "out", overrides={**overrides, "bilm_training.optimizer.learn_rate": 1e30})
+        pretrain(TINY, tmp_path / "out", overrides={**overrides, "bilm_training.optimizer.learn_rate": 1e30})
     # Nothing that is not a number was saved.
     for tensors in (read_tensors(tmp_path / "out" / name) for name in ("model-best", "model-last")):
         assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
@@ -164,7 +164,7 @@ def test_ruined_weights_are_not_saved(tmp_path: Path, overrides: dict[str, Any])
     # So large that the weights are ruined by one step, and the evaluation is the first to see it.
     ruin = {"bilm_training.optimizer.learn_rate": 1e38, "bilm_training.eval_frequency": 1}
     with pytest.raises(FloatingPointError, match=r"After step 1 the dev perplexity is nan.* They were not saved"):
-        pretrain(CONFIG, tmp_path / "out", overrides={**overrides, **ruin})
+        pretrain(TINY, tmp_path / "out", overrides={**overrides, **ruin})
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["config.cfg", "corpora"]
 
 
@@ -178,7 +178,7 @@ def test_two_processes_train_what_one_does_with_twice_the_batch(
     for name, n_processes, batch_size in (("one", 1, 8), ("two", 2, 4)):
         values = {**overrides, "bilm_training.batch_size": batch_size}
         arguments = command_line(values)
-        command = [*torchrun, str(n_processes), "-m", "spacy", "elmo", "pretrain", str(CONFIG), str(tmp_path / name)]
+        command = [*torchrun, str(n_processes), "-m", "spacy", "elmo", "pretrain", str(TINY), str(tmp_path / name)]
         result = subprocess.run([*command, *arguments], capture_output=True, text=True)
         assert result.returncode == 0, result.stdout + result.stderr
     one, two = read_tensors(tmp_path / "one" / "model-last"), read_tensors(tmp_path / "two" / "model-last")

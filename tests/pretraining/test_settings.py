@@ -11,14 +11,14 @@ from torch import nn
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.loggers import configure_console_logger_v1
-from spacy_elmo.pretraining.settings import PretrainingSettings, read_config, read_settings
+from spacy_elmo.pretraining.settings import PretrainingSettings, load_run_config, read_settings
 
-TINY = Path(__file__).parents[2] / "configs" / "pretrain_tiny.cfg"
+from .runs import TINY
 
 
 def make_config(changes: dict[str, Any] | None = None, without: tuple[str, ...] = ()) -> Config:
     """Make a config from that of the tiny model. Changes may name what it does not have."""
-    config = read_config(TINY, {})
+    config = load_run_config(TINY, {})
     for name, value in (changes or {}).items():
         *sections, key = name.split(".")
         section_of(config, sections)[key] = value
@@ -65,7 +65,7 @@ def test_settings_of_the_tiny_model() -> None:
 
 def test_overrides_replace_what_the_file_says() -> None:
     overrides = {"paths.train": "other.txt", "bilm_training.epochs": 0.5, "vocabulary.path": "vocab.txt"}
-    settings = read_settings(read_config(TINY, overrides))
+    settings = read_settings(load_run_config(TINY, overrides))
     assert (settings.corpus.train, settings.training.epochs) == ("other.txt", 0.5)
     assert settings.vocabulary.path == "vocab.txt"
 
@@ -215,7 +215,7 @@ def test_missing_corpus_says_how_to_give_it(key: str) -> None:
     with pytest.raises(
         ValueError, match=rf"\[corpus\] {key} must be a text, got None\. Give it with: --paths\.{key} PATH"
     ):
-        read_settings(read_config(TINY, {f"paths.{key}": None}))
+        read_settings(load_run_config(TINY, {f"paths.{key}": None}))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from torch.nn import functional
 from spacy_elmo.pretraining import softmax as softmax_module
 from spacy_elmo.pretraining.softmax import Candidates, Softmax, all_words, sample_words
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 N_WORDS, WIDTH = 11, 4
 TARGETS = [0, 3, 3, 10, 7, 2, 5, 3]
 SAMPLED = [3, 9, 0, 6, 5]  # some targets are among them, some are not

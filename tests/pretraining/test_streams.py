@@ -43,23 +43,23 @@ def open_streams(
     path: Path,
     *,
     n_rows: int,
-    n_steps: int,
+    unroll: int,
     rows: range | None = None,
     with_end: bool = True,
     vocabulary: Vocabulary = VOCABULARY,
 ) -> Streams:
     rows = range(n_rows) if rows is None else rows
-    return Streams(path, vocabulary, n_rows=n_rows, rows=rows, n_steps=n_steps, with_end=with_end)
+    return Streams(path, vocabulary, n_rows=n_rows, rows=rows, unroll=unroll, with_end=with_end)
 
 
 def steps_of(batches: list[Batch], row: int, direction: int) -> Steps:
     """Read what one row and direction does in some batches."""
     steps: Steps = []
     for batch in batches:
-        n_steps, n_rows = batch.starts_TB.shape
-        assert batch.types_AN.shape == batch.targets_AN.shape == (2, n_steps * n_rows)
+        unroll, n_rows = batch.starts_TB.shape
+        assert batch.types_AN.shape == batch.targets_AN.shape == (2, unroll * n_rows)
         assert len(set(batch.types)) == len(batch.types)
-        for step in range(n_steps):
+        for step in range(unroll):
             token = step * n_rows + row
             steps.append((batch.types[batch.types_AN[direction, token]], int(batch.targets_AN[direction, token])))
     return steps
@@ -96,7 +96,7 @@ def circle(
 
 
 def test_one_row_with_ends(directory: Path) -> None:
-    streams = open_streams(write_corpus(directory, TEXT), n_rows=1, n_steps=7)
+    streams = open_streams(write_corpus(directory, TEXT), n_rows=1, unroll=7)
     assert streams.marks_in_a_sentence == 2
     batches = take(streams, 2)
     sentence_1: Steps = [(S, A), ("a", B), ("b", A), ("a", END), (E, NO_TARGET)]
@@ -115,7 +115,7 @@ def test_one_row_with_ends(directory: Path) -> None:
 
 
 def test_one_row_without_ends(directory: Path) -> None:
-    streams = open_streams(write_corpus(directory, TEXT), n_rows=1, n_steps=11, with_end=False)
+    streams = open_streams(write_corpus(directory, TEXT), n_rows=1, unroll=11, with_end=False)
     assert streams.marks_in_a_sentence == 1
     batches = take(streams, 1)
     assert steps_of(batches, row=0, direction=0) == [
@@ -137,7 +137,7 @@ def test_one_row_without_ends(directory: Path) -> None:
 
 def test_two_rows_side_by_side(directory: Path) -> None:
     # 16 bytes: the second row starts at the first line that does not start before byte 8, which is the third.
-    batch = take(open_streams(write_corpus(directory, TEXT), n_rows=2, n_steps=3), 1)[0]
+    batch = take(open_streams(write_corpus(directory, TEXT), n_rows=2, unroll=3), 1)[0]
     assert [batch.types[i] for i in batch.types_AN[0]] == [S, S, "a", "b", "b", "c"]
     assert batch.targets_AN[0].tolist() == [A, B, B, C, A, A]
     assert [batch.types[i] for i in batch.types_AN[1]] == [E, E, "a", "d", "b", "a"]
@@ -151,13 +151,13 @@ def test_two_rows_side_by_side(directory: Path) -> None:
 
 def test_rows_start_at_equal_distances(directory: Path) -> None:
     path = write_corpus(directory, [["a", "b", "c"]] * 12)  # 6 bytes a line
-    assert open_streams(path, n_rows=4, n_steps=1).positions.tolist() == [[0, 0], [18, 0], [36, 0], [54, 0]]
+    assert open_streams(path, n_rows=4, unroll=1).positions.tolist() == [[0, 0], [18, 0], [36, 0], [54, 0]]
     # In the middle of a line, the next one is taken; after the last, the first.
-    assert open_streams(path, n_rows=5, n_steps=1).positions[:, 0].tolist() == [0, 18, 30, 48, 60]
+    assert open_streams(path, n_rows=5, unroll=1).positions[:, 0].tolist() == [0, 18, 30, 48, 60]
     path = write_corpus(directory, [["a"], ["b"] * 20])
-    assert open_streams(path, n_rows=4, n_steps=1).positions[:, 0].tolist() == [0, 0, 0, 0]
+    assert open_streams(path, n_rows=4, unroll=1).positions[:, 0].tolist() == [0, 0, 0, 0]
     path = write_corpus(directory, [["a"] * 4, ["b"] * 20])
-    assert open_streams(path, n_rows=6, n_steps=1).positions[:, 0].tolist() == [0, 8, 0, 0, 0, 0]
+    assert open_streams(path, n_rows=6, unroll=1).positions[:, 0].tolist() == [0, 8, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("with_end", [True, False])
@@ -165,7 +165,7 @@ def test_rows_start_at_equal_distances(directory: Path) -> None:
 def test_every_row_reads_the_corpus_in_a_circle(directory: Path, n_rows: int, with_end: bool) -> None:
     path = write_corpus(directory, TEXT)
     line_starts = [0, 6, 8]
-    streams = open_streams(path, n_rows=n_rows, n_steps=5, with_end=with_end)
+    streams = open_streams(path, n_rows=n_rows, unroll=5, with_end=with_end)
     firsts = [line_starts.index(int(start)) for start in streams.positions[:, 0]]
     batches = take(streams, 8)
     for row, first in enumerate(firsts):
@@ -180,20 +180,20 @@ words = st.text(st.sampled_from("abé日"), min_size=1, max_size=3)
 texts = st.lists(st.lists(words, min_size=1, max_size=5), min_size=1, max_size=6)
 
 
-@given(text=texts, n_rows=st.integers(1, 5), n_steps=st.integers(1, 9), with_end=st.booleans())
+@given(text=texts, n_rows=st.integers(1, 5), unroll=st.integers(1, 9), with_end=st.booleans())
 def test_batches_of_any_length_cut_the_same_streams(
-    directory: Path, text: list[list[str]], n_rows: int, n_steps: int, with_end: bool
+    directory: Path, text: list[list[str]], n_rows: int, unroll: int, with_end: bool
 ) -> None:
     vocabulary = count_words(text, max_size=5)
     path = write_corpus(directory, text)
-    short = open_streams(path, n_rows=n_rows, n_steps=n_steps, with_end=with_end, vocabulary=vocabulary)
-    long = open_streams(path, n_rows=n_rows, n_steps=6 * n_steps, with_end=with_end, vocabulary=vocabulary)
+    short = open_streams(path, n_rows=n_rows, unroll=unroll, with_end=with_end, vocabulary=vocabulary)
+    long = open_streams(path, n_rows=n_rows, unroll=6 * unroll, with_end=with_end, vocabulary=vocabulary)
     line_starts = numpy.cumsum([0, *(len(" ".join(line).encode("utf8")) + 1 for line in text)]).tolist()
     firsts = [line_starts.index(int(start)) for start in short.positions[:, 0]]
     batches, whole = take(short, 6), take(long, 1)
     for row, first in enumerate(firsts):
         for direction, steps in enumerate(circle(text, first, with_end, vocabulary)[:2]):
-            expected = (steps * (6 * n_steps))[: 6 * n_steps]
+            expected = (steps * (6 * unroll))[: 6 * unroll]
             assert steps_of(batches, row, direction) == steps_of(whole, row, direction) == expected
         assert starts_of(batches, row) == starts_of(whole, row)
     n_words = [sum(not isinstance(batch.types[i], Mark) for i in batch.types_AN[0]) for batch in batches]
@@ -209,11 +209,11 @@ def test_batches_of_any_length_cut_the_same_streams(
 @pytest.mark.parametrize("n_before", [0, 1, 2, 5])
 def test_positions_go_on_exactly(directory: Path, n_before: int, with_end: bool) -> None:
     path = write_corpus(directory, TEXT)
-    streams = open_streams(path, n_rows=3, n_steps=4, with_end=with_end)
+    streams = open_streams(path, n_rows=3, unroll=4, with_end=with_end)
     take(streams, n_before)
     positions = streams.positions.copy()
     expected = take(streams, 6)
-    fresh = open_streams(path, n_rows=3, n_steps=4, with_end=with_end)
+    fresh = open_streams(path, n_rows=3, unroll=4, with_end=with_end)
     take(fresh, 3)  # it was somewhere else, in the middle of sentences
     fresh.positions = positions
     assert_array_equal(fresh.positions, positions)
@@ -227,7 +227,7 @@ def test_positions_go_on_exactly(directory: Path, n_before: int, with_end: bool)
 
 
 def test_positions_say_what_was_read(directory: Path) -> None:
-    streams = open_streams(write_corpus(directory, TEXT), n_rows=2, n_steps=5)
+    streams = open_streams(write_corpus(directory, TEXT), n_rows=2, unroll=5)
     take(streams, 1)
     assert streams.positions.tolist() == [[6, 0], [8, 5]]
     take(streams, 1)
@@ -236,7 +236,7 @@ def test_positions_say_what_was_read(directory: Path) -> None:
 
 
 def test_positions_must_be_those_of_the_rows(directory: Path) -> None:
-    streams = open_streams(write_corpus(directory, TEXT), n_rows=3, n_steps=2)
+    streams = open_streams(write_corpus(directory, TEXT), n_rows=3, unroll=2)
     with pytest.raises(ValueError, match=r"Expected the positions of 3 rows, got \(2, 2\)\."):
         streams.positions = numpy.zeros((2, 2), dtype="int64")
 
@@ -244,9 +244,9 @@ def test_positions_must_be_those_of_the_rows(directory: Path) -> None:
 @pytest.mark.parametrize("with_end", [True, False])
 def test_two_halves_are_the_whole(directory: Path, with_end: bool) -> None:
     path = write_corpus(directory, TEXT)
-    whole = take(open_streams(path, n_rows=4, n_steps=3, with_end=with_end), 7)
+    whole = take(open_streams(path, n_rows=4, unroll=3, with_end=with_end), 7)
     halves = [
-        take(open_streams(path, n_rows=4, rows=rows, n_steps=3, with_end=with_end), 7)
+        take(open_streams(path, n_rows=4, rows=rows, unroll=3, with_end=with_end), 7)
         for rows in (range(0, 2), range(2, 4))
     ]
     for row in range(4):
@@ -263,7 +263,7 @@ def test_two_halves_are_the_whole(directory: Path, with_end: bool) -> None:
 
 def test_corpus_of_one_line(directory: Path) -> None:
     path = write_corpus(directory, [["a"]])
-    batches = take(open_streams(path, n_rows=3, n_steps=4, with_end=False), 2)
+    batches = take(open_streams(path, n_rows=3, unroll=4, with_end=False), 2)
     for row in range(3):
         assert steps_of(batches, row, 0) == [(S, A), ("a", END)] * 4
         assert steps_of(batches, row, 1) == [(E, A), ("a", BEGIN)] * 4
@@ -273,7 +273,7 @@ def test_corpus_of_one_line(directory: Path) -> None:
 
 def test_literal_marks_are_words(directory: Path) -> None:
     path = write_corpus(directory, [["<S>", "a", "</S>"]])
-    batch = take(open_streams(path, n_rows=1, n_steps=5), 1)[0]
+    batch = take(open_streams(path, n_rows=1, unroll=5), 1)[0]
     assert steps_of([batch], 0, 0) == [(S, UNKNOWN), ("<S>", A), ("a", UNKNOWN), ("</S>", END), (E, NO_TARGET)]
     assert [type(word) for word in batch.types] == [Mark, str, str, str, Mark]
     assert batch.n_words == 3
@@ -282,7 +282,7 @@ def test_literal_marks_are_words(directory: Path) -> None:
 def test_words_beyond_ascii_and_beyond_the_vocabulary(directory: Path) -> None:
     text = [["naïve", "日本", "🦆"], ["日本", "zebra"]]
     vocabulary = count_words([["日本", "naïve", "日本"]], max_size=100)
-    streams = open_streams(write_corpus(directory, text), n_rows=2, n_steps=7, with_end=False, vocabulary=vocabulary)
+    streams = open_streams(write_corpus(directory, text), n_rows=2, unroll=7, with_end=False, vocabulary=vocabulary)
     batches = take(streams, 1)
     known = vocabulary.id_of("日本"), vocabulary.id_of("naïve")
     assert known == (3, 4)
@@ -301,7 +301,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
         path = make_text(tmp_path / "text.txt", n_sentences, seed=0)
         vocabulary = count_words([["the", "cat"]], max_size=10)
         tracemalloc.start()
-        streams = iter(Streams(path, vocabulary, n_rows=8, rows=range(8), n_steps=10, with_end=True))
+        streams = iter(Streams(path, vocabulary, n_rows=8, rows=range(8), unroll=10, with_end=True))
         for _ in range(n_sentences // 8):
             next(streams)
         used = tracemalloc.get_traced_memory()[1]

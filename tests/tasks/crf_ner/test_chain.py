@@ -14,8 +14,6 @@ from spacy_elmo.tasks.crf_ner.tags import Tags
 
 from .chains import NO_PATH, Array, is_legal, log_sum, weigh_paths
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def random_chain(lengths: list[int], n_tags: int, seed: int = 0, legal: Tags | None = None) -> list[Array]:
     """Make scores_TBK, lengths_B, transitions_KK, start_K, end_K; what is beyond a length would turn any result."""

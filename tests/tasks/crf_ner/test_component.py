@@ -33,8 +33,6 @@ from .pipelines import (
     other_nlp,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def test_learns(trained: Language) -> None:
     assert entities(trained) == LEARNED

@@ -14,8 +14,6 @@ from spacy_elmo.tasks.crf_ner.tagger import ChainScores
 
 from .chains import TAGS, Array, as_gold, is_legal, log_sum, make_scores, weigh_paths
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def written_out(scores: ChainScores, gold: list[Array]) -> tuple[float, ChainScores]:
     """Compute the loss and its gradients from all legal paths: what is expected of them, and what they are in gold."""

@@ -17,8 +17,6 @@ from .pipelines import (
     make_nlp,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def initialize(nlp: Language, **settings: Any) -> CrfNer:
     examples = make_examples(nlp)

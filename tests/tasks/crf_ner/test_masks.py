@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy
-import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +17,6 @@ from spacy_elmo.tasks.crf_ner.masks import gold_tags, possible_tags
 from spacy_elmo.tasks.crf_ner.tags import Tags
 
 from .chains import TAGS, as_gold, is_legal, make_scores
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 VOCAB = spacy.blank("en").vocab
 

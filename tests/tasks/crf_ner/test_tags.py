@@ -9,8 +9,6 @@ from spacy_elmo.tasks.crf_ner.tags import Tags, tag_prefixes
 
 from .chains import TagPath, is_legal
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def spans_in(length: int, labels: list[str], start: int = 0) -> Iterator[list[tuple[int, int, str]]]:
     """List all sets of entities that a doc can have."""

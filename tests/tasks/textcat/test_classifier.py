@@ -20,8 +20,6 @@ from ...helpers import random_bilm
 from .networks import SIZES, Array, freeze
 from .pipelines import EMBED, LISTENER, TEXTS, cats, gold, make_examples, make_nlp, network_of, update
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> str:

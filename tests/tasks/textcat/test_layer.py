@@ -14,8 +14,6 @@ from spacy_elmo.tasks.textcat.network import BiattentiveNetwork, Sizes
 
 from .networks import SIZES, freeze, random_network, random_vectors, reference
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def make_layer(*widths: int, dropout: float | None = None) -> Model[Any, Any]:
     """Make the Thinc layer around a random network."""

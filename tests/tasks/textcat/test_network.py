@@ -10,8 +10,6 @@ from spacy_elmo.tasks.textcat.network import Sizes, Standardize
 
 from .networks import SIZES, random_network, random_vectors, reference
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.mark.parametrize("output_width", [0, 2])
 @pytest.mark.parametrize("depth", [1, 2])

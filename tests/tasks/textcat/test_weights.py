@@ -9,8 +9,6 @@ from spacy_elmo.tasks.textcat.weights import from_bytes, to_bytes
 
 from .networks import random_network
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def test_loading_draws_no_random_numbers() -> None:
     data, state = to_bytes(random_network(4, 2)), torch.get_rng_state()
