@@ -27,9 +27,9 @@ CONFIGS = {path: Config().from_disk(path, interpolate=False) for path in sorted(
 @pytest.mark.parametrize(
     "path", [path for path in CONFIGS if "bilm_training" in CONFIGS[path]], ids=lambda path: path.name
 )
-def test_pretraining_configs_are_whole_and_right(path: Path) -> None:
-    places = {"paths.train": "train.txt", "paths.dev": "dev.txt", "paths.weights": "weights"}
-    overrides = {name: place for name, place in places.items() if name.split(".")[1] in CONFIGS[path]["paths"]}
+def test_pretraining_configs_are_complete(path: Path) -> None:
+    paths = {"paths.train": "train.txt", "paths.dev": "dev.txt", "paths.weights": "weights"}
+    overrides = {name: value for name, value in paths.items() if name.split(".")[1] in CONFIGS[path]["paths"]}
     settings = read_settings(load_run_config(path, overrides))
     assert (settings.corpus.train, settings.corpus.dev) == ("train.txt", "dev.txt")
     parameter = Parameter(torch.zeros(2))
@@ -106,7 +106,7 @@ def test_task_configs_train(path: Path, task_docs: Path, tmp_path: Path) -> None
     assert main in scores
 
 
-def test_finetuning_moves_the_bilm(task_docs: Path, tmp_path: Path) -> None:
+def test_finetuning_changes_the_bilm(task_docs: Path, tmp_path: Path) -> None:
     frozen = CONFIGS[FINETUNE].copy()
     frozen["components"]["elmo"]["frozen"] = True
     assert frozen == CONFIGS[ROOT / "configs" / "ner.cfg"]

@@ -29,7 +29,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf8")):
         if link.startswith("http"):
             continue
@@ -58,16 +58,16 @@ def test_every_module_is_in_the_design() -> None:
     assert sorted(name for name in found if not name.endswith("__init__.py")) == MODULES
 
 
-def test_map_of_the_readme_has_every_folder_and_names_files_that_exist() -> None:
+def test_map_of_the_readme_matches_the_package() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf8")
     section = text.split("\n## Where things are\n")[1].split("\n## ")[0]
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     linked = set(re.findall(r"\]\(([^)]+)\)", section))
     assert {f"spacy_elmo/{folder}" for folder in folders} <= linked
     for row in section.splitlines():
-        places = [ROOT / link for link in re.findall(r"`\]\(([^)]+)\)", row)]
-        for name in re.findall(r"`([^`]+)`", row.split("|")[3]) if places else []:
-            assert any((place / name).exists() for place in places), name
+        folders_in_row = [ROOT / link for link in re.findall(r"`\]\(([^)]+)\)", row)]
+        for name in re.findall(r"`([^`]+)`", row.split("|")[3]) if folders_in_row else []:
+            assert any((folder / name).exists() for folder in folders_in_row), name
 
 
 def test_imports_in_the_design_are_those_that_are_allowed() -> None:
@@ -95,13 +95,13 @@ def test_functions_in_the_design_exist(heading: str) -> None:
         assert re.search(rf"^ *(?:def|class) {name}\b", path.read_text(encoding="utf8"), flags=re.MULTILINE), name
 
 
-def test_places_for_changes_exist() -> None:
+def test_files_to_change_exist() -> None:
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf8")
     section = text.split("\n## Where does a change go\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (.+) \|$", section, flags=re.MULTILINE)[1:]
     assert len(rows) == 10
-    for change, place in rows:
-        for name in re.findall(r"`([\w/.]+/[\w.]*)`", place):
+    for change, where in rows:
+        for name in re.findall(r"`([\w/.]+/[\w.]*)`", where):
             new = "NAME" in name or name == "embedding/"
             assert new or (PACKAGE / name).exists() or (ROOT / name).exists(), f"{change}: {name}"
 
@@ -131,7 +131,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[" ".join(pair) for pair in COMMANDS])
-def test_commands_name_what_exists(page: str, command: str) -> None:
+def test_commands_in_the_docs_exist(page: str, command: str) -> None:
     project = srsly.read_yaml(ROOT / "project.yml")
     if script := re.match(r"python ((?:scripts|benchmarks)/\S+\.py)", command):
         assert (ROOT / script[1]).is_file()

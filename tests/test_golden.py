@@ -47,7 +47,7 @@ def make_docs(nlp: Language) -> list[Doc]:
     return [Doc(nlp.vocab, words=words) for words in SENTENCES]
 
 
-def test_golden_models_are_as_their_script_says(golden: Path) -> None:
+def test_golden_models_match_their_script(golden: Path) -> None:
     assert bilm_tf.read_options(golden / "options.json") == BiLMConfig(
         **MODELS[golden.name], max_chars=50, skip_connections=True
     )
@@ -192,13 +192,13 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_in_reading_files_are_loud(golden: Path, mistake: Mistake) -> None:
+def test_mistakes_in_reading_files_are_detected(golden: Path, mistake: Mistake) -> None:
     if mistake is highways_in_another_order and MODELS[golden.name]["highways"] == 1:
         return
     assert top_error(golden, run_reference(golden, TELLING, mistake)) > 1e-2
 
 
-def test_characters_cut_at_the_length_of_a_word_are_loud(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_cut_at_the_length_of_a_word_are_detected(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widest = max(width for width, _ in MODELS[golden.name]["filters"])
     spell = reference.spell
 
@@ -209,14 +209,14 @@ def test_characters_cut_at_the_length_of_a_word_are_loud(golden: Path, monkeypat
     assert top_error(golden, run_reference(golden, TELLING)) > 1e-2
 
 
-def test_missing_sentence_marks_are_loud(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sentence_marks_are_detected(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spell = reference.spell
     empty = {reference.BEGIN_SENTENCE, reference.END_SENTENCE}
     monkeypatch.setattr(reference, "spell", lambda ids, limit: spell([i for i in ids if i not in empty], limit))
     assert top_error(golden, run_reference(golden, TELLING)) > 1e-2
 
 
-def test_a_state_that_is_carried_over_is_loud(golden: Path) -> None:
+def test_a_carried_state_is_detected(golden: Path) -> None:
     options = json.loads((golden / "options.json").read_text(encoding="utf8"))
     arrays = read_hdf5(golden / "weights.hdf5")
     memory, found = None, {}
@@ -225,7 +225,7 @@ def test_a_state_that_is_carried_over_is_loud(golden: Path) -> None:
     assert top_error(golden, found) > 1e-2
 
 
-def test_a_residual_that_recurs_is_loud(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recurrent_residual_is_detected(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = reference.step
 
     def step_with_residual(options: Any, arrays: Any, name: str, x: Any, h: Any, c: Any) -> Any:

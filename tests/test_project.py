@@ -4,6 +4,7 @@ import configparser
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from spacy.util import registry
 from .command_line import run_project
 
 ROOT = Path(__file__).parents[1]
+MOST_LINES = 400  # of a test file
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -55,6 +57,22 @@ def test_entry_points_are_what_is_registered() -> None:
         assert ours == {line.split(" = ")[0] for line in lines if line.startswith("spacy_elmo.")}
     assert declared.keys() == {"spacy_cli"}
     assert "elmo" in {entry.name for entry in entry_points(group="spacy_cli")}
+
+
+def test_version_is_the_newest_of_the_changelog() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
+    versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", text, flags=re.MULTILINE)
+    assert setup["metadata"]["version"] == versions[0]
+
+
+def test_test_files_are_short() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf8").splitlines())
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
 
 
 def test_settings_in_the_docs_are_those_of_the_factory() -> None:
@@ -122,10 +140,10 @@ def assert_outputs_exist(directory: Path, workflow: str) -> None:
     project = srsly.read_yaml(ROOT / "project.yml")
     for command in project["commands"]:
         if command["name"] in project["workflows"][workflow]:
-            for place in command.get("outputs", []):
+            for output in command.get("outputs", []):
                 for name, value in project["vars"].items():
-                    place = place.replace(f"${{vars.{name}}}", str(value))
-                assert (directory / place).exists(), place
+                    output = output.replace(f"${{vars.{name}}}", str(value))
+                assert (directory / output).exists(), output
 
 
 @pytest.mark.slow

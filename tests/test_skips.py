@@ -35,7 +35,7 @@ def test_skips_do_not_matter_without_the_option(pytester: pytest.Pytester) -> No
     assert pytester.runpytest_inprocess().ret == pytest.ExitCode.OK
 
 
-def test_skips_for_want_of_shared_data_are_expected(pytester: pytest.Pytester) -> None:
+def test_skips_without_shared_data_are_expected(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(RUNS, test_source=SKIPPED.format(reason="needs ../shared: stored outputs"))
     result = pytester.runpytest_inprocess("--no-unexpected-skips", "-rs")

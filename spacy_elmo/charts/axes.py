@@ -10,7 +10,7 @@ from html import escape
 
 WIDTH, HEIGHT = 460, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 44, 48
-# Okabe and Ito's palette: people with colour vision deficiencies can tell these apart, on white and on black.
+# Okabe and Ito's palette: people with colour vision deficiencies can distinguish these, on white and on black.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 # A page with another background finds these colours in the SVG and replaces them.
 PAPER, FAINT, MUTED = "white", "#ddd", "#555"

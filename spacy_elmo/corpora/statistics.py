@@ -37,7 +37,7 @@ def compute_statistics(sentences: Iterable[Sentence], *, max_chars: int) -> Corp
     """Compute the statistics of a corpus.
 
     sentences (Iterable[Sentence]): The sentences.
-    max_chars (int): The most bytes of a word that the model reads, the marks of its start and end included.
+    max_chars (int): The maximum number of bytes of a word that the model reads, the marks of its start and end included.
     RETURNS (CorpusStatistics): The statistics.
     """
     types: Counter[str] = Counter()

@@ -9,7 +9,7 @@ ALL = 100.0
 
 
 class TrialId(NamedTuple):
-    """What tells one trial of a config from the others.
+    """What distinguishes the trials of a config.
 
     fraction (float): The fraction of the training data, in per cent.
     seed (int): The random seed.

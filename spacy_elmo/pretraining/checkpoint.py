@@ -15,10 +15,8 @@ from ..files.atomic import draft_file
 from ..files.versions import NewerFormatError, add_version, take_version
 
 FORMAT_VERSION = 1
-METADATA_KEY, METADATA_KEY_OF_VERSION_0 = (
-    "run",
-    "facts",
-)  # the keys of the file's header that hold the JSON of a checkpoint
+# Keys of the file's header that hold the JSON of a checkpoint.
+METADATA_KEY, METADATA_KEY_OF_VERSION_0 = "run", "facts"
 
 Tensors = dict[str, Tensor]
 

@@ -1,4 +1,4 @@
-"""Tokenize a corpus once, and keep the result: a file of sentences, and metadata that tell what it was made from."""
+"""Tokenize a corpus once, and keep the result: a file of sentences, and metadata about what it was made from."""
 
 import hashlib
 import json

@@ -108,8 +108,8 @@ def _prepare_corpus(
     known_sha256: str | None,
     show_progress: ShowProgress | None,
 ) -> TokenizedCorpus:
-    """Tokenize a corpus, or find it in the cache. The names there tell the source and its version, so that runs can share a
-    cache and none loses its text. A resumed run takes the text with its checksum, even if the source has changed."""
+    """Tokenize a corpus, or find it in the cache. The names there identify the source and its version, so that runs can
+    share a cache and none loses its text. A resumed run takes the text with its checksum, even if the source has changed."""
     cache = Path(settings.cache) if settings.cache else output / CORPORA
     name = f"{source.name}-{_digest(str(source.resolve()))}"
     for directory in sorted(cache.glob(f"{escape(name)}-*")) if known_sha256 else []:

@@ -42,8 +42,8 @@ class Processes:
 
     @contextmanager
     def first_before_others(self) -> Iterator[None]:
-        """Run a block in three turns: the first process, then the first process of each other machine, which may have a disk
-        of its own, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the first
+        """Run a block in three turns: the first process, then the first process of each other machine, which may have another
+        disk, then the rest. Later turns find the files that earlier ones wrote. If a process fails in one of the first
         two turns, it reports the error, and all others end."""
         turn = 0 if self.is_first else 1 if self.local_rank == 0 else 2
         for _ in range(turn):

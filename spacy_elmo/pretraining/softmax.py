@@ -102,8 +102,8 @@ class Softmax(nn.Module):
         """
         device = x_NP.device
         ids_S = torch.as_tensor(candidates.ids_S).to(device)
-        place_V = targets_N.new_full((len(self.weight),), -1)
-        place_V[ids_S] = torch.arange(len(ids_S), device=device)
+        position_V = targets_N.new_full((len(self.weight),), -1)
+        position_V[ids_S] = torch.arange(len(ids_S), device=device)
         rows = torch.cat([targets_N, ids_S])
         vectors, biases = functional.embedding(rows, self.weight), self.bias[rows]
         if candidates.log_expected_V is not None:
@@ -111,7 +111,7 @@ class Softmax(nn.Module):
         sizes = [len(targets_N), len(ids_S)]
         (true_NP, candidates_SP), (true_N, candidates_S) = torch.split(vectors, sizes), torch.split(biases, sizes)
         loss: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-            x_NP, true_NP, true_N, candidates_SP, candidates_S, place_V[targets_N]
+            x_NP, true_NP, true_N, candidates_SP, candidates_S, position_V[targets_N]
         )
         return loss
 
@@ -141,14 +141,14 @@ class _CrossEntropy(torch.autograd.Function):
         true_bias_N: Tensor,
         candidates_SP: Tensor,
         bias_S: Tensor,
-        place_N: Tensor,
+        position_N: Tensor,
     ) -> Tensor:
         """Compute the loss and its gradients.
 
         x_NP (Tensor): The biLM's outputs.
         true_NP, true_bias_N (Tensor): The softmax's rows of the right words.
         candidates_SP, bias_S (Tensor): Those of the candidates.
-        place_N (Tensor): The position of the right word among the candidates, or -1.
+        position_N (Tensor): The position of the right word among the candidates, or -1.
         RETURNS (Tensor): The sum of the cross-entropies.
         """
         dtype = product_dtype(x_NP)
@@ -161,10 +161,10 @@ class _CrossEntropy(torch.autograd.Function):
         scratch = x_NP.new_empty(n_rows, len(bias_S))
         for start in range(0, len(x_NP), n_rows):
             rows = slice(start, start + n_rows)
-            x, true_score, place = x_NP[rows].to(dtype), true_score_N[rows], place_N[rows]
+            x, true_score, position = x_NP[rows].to(dtype), true_score_N[rows], position_N[rows]
             scores = torch.add(x @ vectors_SP.T, bias_S, out=scratch[: len(x)])
-            (hit,) = torch.nonzero(place >= 0, as_tuple=True)
-            scores[hit, place[hit]] = -torch.inf
+            (hit,) = torch.nonzero(position >= 0, as_tuple=True)
+            scores[hit, position[hit]] = -torch.inf
             # The softmax, in place. The right word is part of the sum that it divides by.
             highest = torch.maximum(scores.amax(dim=-1), true_score)
             true_exp = torch.exp(true_score - highest)

@@ -33,9 +33,9 @@ def nlp(tmp_path: Path) -> Language:
     ):
         nlp.add_pipe("tagger", name=name, config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": part}})
     nlp.initialize(lambda: make_examples(nlp))
-    for i, (component, place) in enumerate([("both", "elmo_in"), ("both", "elmo_out"), ("alone", "tok2vec")], start=1):
+    for i, (component, part) in enumerate([("both", "elmo_in"), ("both", "elmo_out"), ("alone", "tok2vec")], start=1):
         model = nlp.get_pipe(component).model.get_ref("tok2vec")
-        listener = model if place == "tok2vec" else model.get_ref(place)
+        listener = model if part == "tok2vec" else model.get_ref(part)
         mix = next(node for node in listener.walk() if node.has_param("w"))
         mix.set_param("w", numpy.log(numpy.asarray([1.0, i, 2.0 * i], dtype="f")))
         mix.set_param("gamma", numpy.asarray([i / 2], dtype="f"))
@@ -81,7 +81,7 @@ def test_command_prints_and_draws(nlp: Language, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "message"), [("nowhere", "Can't find model 'nowhere'"), ("blank", "has learned a mix of ELMo's layers")]
 )
-def test_command_on_what_has_no_mixes(model: str, message: str, tmp_path: Path) -> None:
+def test_command_on_a_pipeline_without_mixes(model: str, message: str, tmp_path: Path) -> None:
     spacy.blank("en").to_disk(tmp_path / "blank")
     path = str(tmp_path / "blank") if model == "blank" else model
     assert message in run("mixes", path, code=1)

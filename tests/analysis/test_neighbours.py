@@ -41,7 +41,7 @@ def test_equally_close_ones_come_in_their_order() -> None:
     assert [neighbour.token.text for neighbour in neighbours] == ["a", "b"]
 
 
-def test_neither_itself_nor_whitespace() -> None:
+def test_neighbours_exclude_the_word_itself_and_whitespace() -> None:
     doc = make_doc("same \n same", (1, 0), (0, 0), (1, 0))
     ((neighbours,),) = find_neighbours([doc[0]], [doc], n=5)
     assert [neighbour.token.i for neighbour in neighbours] == [2]

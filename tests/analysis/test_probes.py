@@ -60,12 +60,12 @@ def test_any_attribute_can_be_the_label(nlp: Language) -> None:
         embed_tokens(nlp, [doc], {}, attribute="no_such")
 
 
-def test_no_tokens_cannot_be_probed(nlp: Language) -> None:
+def test_probing_needs_tokens(nlp: Language) -> None:
     with pytest.raises(ValueError, match="The docs have no tokens to probe"):
         embed_tokens(nlp, [Doc(nlp.vocab)], {})
 
 
-def test_probes_find_the_layer_that_knows_the_labels() -> None:
+def test_probes_find_the_layer_with_the_labels() -> None:
     train, dev, test = make_tokens(1500, 0), make_tokens(200, 1), make_tokens(500, 2)
     noise, known, mix = probe_layers(train, dev, test, n_labels=3, n_epochs=40, seeds=[0, 1])
     assert [score.layers for score in (noise, known, mix)] == [[0], [1], [0, 1]]

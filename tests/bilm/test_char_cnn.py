@@ -38,7 +38,7 @@ def test_max_pool_shares_a_gradient_among_equal_maxima() -> None:
     torch.testing.assert_close(theirs, expected, rtol=0, atol=0)
 
 
-def test_max_pool_tells_values_apart_that_are_hardly_different() -> None:
+def test_max_pool_distinguishes_close_values() -> None:
     x = torch.tensor([[[1.0], [1.0 + 2**-23], [1e-30]], [[1e-30], [2e-30], [0.0]]])
     ours, theirs = gradients(x, torch.tensor([[1.0], [1.0]]))
     torch.testing.assert_close(ours.squeeze(-1), torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), rtol=0, atol=0)

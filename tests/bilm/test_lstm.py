@@ -32,7 +32,7 @@ def test_packing_mirrors_each_sentence_in_itself(lengths: list[int]) -> None:
 
 
 @pytest.mark.parametrize("lengths", [[1, 2], [3, 1, 2], [2, 0], [0]])
-def test_packing_wants_the_longest_first(lengths: list[int]) -> None:
+def test_packing_requires_the_longest_first(lengths: list[int]) -> None:
     with pytest.raises(ValueError, match=r"lengths of 1 or more, longest first, got \["):
         Packing.from_lengths(lengths, torch.device("cpu"))
 

@@ -195,7 +195,7 @@ def test_any_layer_agrees_with_a_plain_loop(
     assert_same(make_problem(clips, sizes, starts, projected=projected, initial=initial, seed=seed))
 
 
-def test_clips_bite_and_stop_gradients() -> None:
+def test_clips_limit_values_and_stop_gradients() -> None:
     # A clip that never bites would prove nothing in the tests above.
     for sizes in SIZES.values():
         problem = make_problem(sizes=tuple(sizes))

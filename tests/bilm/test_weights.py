@@ -140,7 +140,7 @@ def test_other_precisions_on_disk_are_computed_in_single(directory: Path, dtype:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_others_can_read_what_was_saved(tmp_path: Path) -> None:
+def test_saved_files_are_readable_by_other_users(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         save_weights(random_bilm(), tmp_path / "weights")
@@ -150,7 +150,7 @@ def test_others_can_read_what_was_saved(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_save_weights_keeps_the_files_of_others(tmp_path: Path) -> None:
+def test_save_weights_refuses_unrelated_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="has other files in it, such as 'thesis.txt'"):
         save_weights(random_bilm(), tmp_path)
@@ -272,7 +272,7 @@ def test_missing_weights_file_is_an_error(directory: Path) -> None:
 
 
 def test_no_directory_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"There is no weights directory at .*nowhere"):
+    with pytest.raises(ValueError, match=r"There is no weights directory at .*nowhere\.$"):
         load_weights(tmp_path / "nowhere")
 
 
@@ -288,7 +288,7 @@ def test_a_directory_of_something_else_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["elmo_weights.hdf5", "weights.h5"])
-def test_a_directory_of_published_weights_gets_told_how_to_convert_them(tmp_path: Path, name: str) -> None:
+def test_published_weights_are_explained_with_the_convert_command(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     (tmp_path / "options.json").touch()
     message = rf"For {name}, first run: python -m spacy elmo convert OPTIONS.json {name} OUT"
@@ -306,7 +306,7 @@ def test_bundled_models_load() -> None:
         assert run(bilm).shape == (bilm.config.depth + 1, len(SENTENCE), bilm.config.width)
 
 
-def test_find_weights_knows_names_and_directories(tmp_path: Path) -> None:
+def test_find_weights_accepts_names_and_directories(tmp_path: Path) -> None:
     assert find_weights(None) == find_weights("en_elmo_sm")
     assert find_weights("en_elmo_sm").name == "en_elmo_sm"
     assert find_weights(str(tmp_path)) == tmp_path

@@ -177,7 +177,7 @@ def test_bands_are_around_their_lines() -> None:
     ]
 
 
-def test_long_names_have_rows_of_their_own() -> None:
+def test_long_names_have_separate_rows() -> None:
     names = ["short", "x" * 30, "y" * 200, "z"]
     (group,) = draw(LineChart("", "", [Line(name, [(0, 0), (1, 1)]) for name in names]))
     legend = group.findall(f"{SVG}text")[-4:]

@@ -13,7 +13,7 @@ from ..command_line import run
 from ..helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
 
 
-def test_convert_there_and_back(tmp_path: Path) -> None:
+def test_convert_roundtrip(tmp_path: Path) -> None:
     arrays = published_arrays(published_options())
     options, weights = write_published(tmp_path / "published", published_options(), arrays)
     output = run("convert", options, weights, tmp_path / "ours")
@@ -46,7 +46,7 @@ def test_convert_with_warm_up(tmp_path: Path) -> None:
     assert "The format bilm-tf cannot store the initial state" in output
 
 
-def test_convert_says_what_is_wrong(tmp_path: Path) -> None:
+def test_convert_reports_errors(tmp_path: Path) -> None:
     (tmp_path / "options.json").write_text("{", encoding="utf8")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "important.txt").write_text("keep me", encoding="utf8")

@@ -9,7 +9,7 @@ from ..command_line import run
 from ..helpers import random_bilm
 
 
-def test_demo_tells_senses_apart(tmp_path: Path) -> None:
+def test_demo_distinguishes_senses(tmp_path: Path) -> None:
     output = run("demo")
     assert "The children [play] in the garden every afternoon. (verb)" in output
     assert "She wrote a [play] about two rival kings. (noun)" in output

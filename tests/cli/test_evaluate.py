@@ -25,6 +25,7 @@ def test_a_model_in_the_package(tmp_path: Path) -> None:
 def test_errors_are_reported(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("It is so.\n", encoding="utf8")
     assert "There is no weights directory at" in run("evaluate", tmp_path / "no", tmp_path / "text.txt", code=1)
+    assert "Did you mean 'en_elmo_sm'" in run("evaluate", "en_elmo_small", tmp_path / "text.txt", code=1)
     assert "no corpus at" in run("evaluate", "en_elmo_sm", tmp_path / "no.txt", code=1)
     save_weights(random_bilm(1), tmp_path / "vectors")
     assert "have no softmax" in run("evaluate", tmp_path / "vectors", tmp_path / "text.txt", code=1)

@@ -31,12 +31,12 @@ def test_neighbours(tmp_path: Path) -> None:
         (["We [play].", "--weights", "nothing"], "no weights directory"),
     ],
 )
-def test_neighbours_say_what_is_wrong(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_neighbours_report_errors(tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "text.txt").write_text("They play chess .\n", encoding="utf8")
     assert message in run("neighbours", tmp_path / "text.txt", *arguments, code=1)
 
 
-def test_neighbours_in_nothing(tmp_path: Path) -> None:
+def test_neighbours_in_an_empty_text(tmp_path: Path) -> None:
     assert "nothing.txt" in run("neighbours", tmp_path / "nothing.txt", "We [play].", code=1)
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
     assert "no sentence to search" in run("neighbours", tmp_path / "empty.txt", "We [play].", code=1)

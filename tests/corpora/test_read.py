@@ -18,8 +18,8 @@ from spacy.vocab import Vocab
 
 from spacy_elmo.corpora.read import LONGEST_PIECE, find_shards, read_corpus
 
-TOKENIZED = "Ada wrote it .\n\n  It   is far .\n"
-SENTENCES = [["Ada", "wrote", "it", "."], ["It", "is", "far", "."]]
+TOKENIZED = "\nAda wrote it .\n\n  It   is naïve 日本 .\n \n"
+SENTENCES = [["Ada", "wrote", "it", "."], ["It", "is", "naïve", "日本", "."]]
 RAW = "Ada wrote it. It's far.\n\nIs it?\n"
 RAW_SENTENCES = [["Ada", "wrote", "it", "."], ["It", "'s", "far", "."], ["Is", "it", "?"]]
 
@@ -34,14 +34,14 @@ def write_gzip(path: Path) -> None:
 
 
 def write_jsonl(path: Path) -> None:
-    lines = [json.dumps({"text": "Ada wrote it ."}), "", json.dumps({"text": "It is far .", "meta": 1})]
+    lines = [json.dumps({"text": "Ada wrote it ."}), "", json.dumps({"text": "It is naïve 日本 .", "meta": 1})]
     path.write_text("\n".join(lines), encoding="utf8")
 
 
 def write_docs(path: Path) -> None:
     vocab = spacy.blank("en").vocab
-    words = ["Ada", "wrote", "it", ".", "\n", "It", "is", "far", "."]
-    starts = [True, False, False, False, False, True, False, False, False]
+    words = ["Ada", "wrote", "it", ".", "\n", "It", "is", "naïve", "日本", "."]
+    starts = [i in (0, 5) for i in range(len(words))]
     DocBin(docs=[Doc(vocab, words=words, sent_starts=starts), Doc(vocab)]).to_disk(path)
 
 
@@ -106,7 +106,7 @@ def test_many_files_have_one_pool_of_processes(tmp_path: Path, monkeypatch: pyte
     assert len(pools) == 1
 
 
-def test_marks_at_the_begin_of_files_are_no_words(tmp_path: Path) -> None:
+def test_byte_order_marks_are_not_words(tmp_path: Path) -> None:
     for name, text in {"a.txt": "The end", "b.jsonl": '{"text": "The end"}'}.items():
         (tmp_path / name).write_bytes(text.encode("utf-8-sig"))
         assert list(read_corpus(tmp_path / name, lang=None)) == [["The", "end"]]
@@ -132,7 +132,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     assert peak(50_000) < 1.1 * peak(500) + 10_000
 
 
-def test_what_can_be_wrong(tmp_path: Path) -> None:
+def test_errors_in_corpora_are_explained(tmp_path: Path) -> None:
     def fails(name: str, content: bytes, message: str, lang: str | None = None) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=message):

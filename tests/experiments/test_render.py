@@ -33,7 +33,7 @@ PAGE = Section(
 )
 
 
-def test_html_has_everything_in_its_place() -> None:
+def test_html_has_all_blocks_in_order() -> None:
     page = HTMLReader(to_html(PAGE))
     assert page.texts_in("title") == page.texts_in("h1") == ["Runs & scores"]
     assert page.texts_in("h2") == ["Scores", "Again"]
@@ -89,7 +89,7 @@ def test_any_text_is_shown(texts: list[str]) -> None:
     assert page.texts_in("td") == ([cell.strip()] if cell.strip() else [])
 
 
-def test_markdown_has_everything_in_its_place() -> None:
+def test_markdown_has_all_blocks_in_order() -> None:
     assert to_markdown(PAGE) == (
         "# Runs \\& scores\n\n**It is higher.**\n\n> One seed.\n\n"
         "## Scores\n\nAll of them\n\n| Run | F |\n| --- | ---: |\n| Baseline | 40.1 |\n| ELMo | 46.3 |\n\n"

@@ -87,7 +87,7 @@ def test_an_interrupted_command_resumes(corpus: Path) -> None:
     assert make_trials(corpus, seeds=2).find_unfinished() == [TrialId(100, 0)]
 
 
-def test_trials_as_typed(corpus: Path) -> None:
+def test_trials_as_a_command(corpus: Path) -> None:
     here = os.getcwd()
     os.chdir(corpus)
     data = ("--test", "test.spacy", "--paths.train", "train.spacy", "--paths.dev", "dev.spacy")

@@ -61,7 +61,7 @@ def inode(path: Path) -> int:
     return path.stat().st_ino
 
 
-def test_write_directory_makes_it_with_its_parents(tmp_path: Path) -> None:
+def test_write_directory_makes_missing_parents(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b", "new")
     assert contents(tmp_path) == {"a/b/mark": "new"}
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
@@ -103,9 +103,7 @@ def test_write_directory_leaves_nothing_if_the_first_writing_fails(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_write_directory_puts_the_old_back_if_the_new_cannot_take_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_write_directory_restores_the_old_if_the_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
 
@@ -121,7 +119,7 @@ def test_write_directory_puts_the_old_back_if_the_new_cannot_take_its_place(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_write_directory_refuses_the_files_of_others(tmp_path: Path) -> None:
+def test_write_directory_refuses_unknown_files(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="home has other files in it, such as"):
@@ -157,7 +155,7 @@ def test_write_directory_through_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "mark").read_text() == "new"
 
 
-def test_write_directory_keeps_what_is_beside_its_own_files(tmp_path: Path) -> None:
+def test_write_directory_refuses_to_drop_added_files(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
     (tmp_path / "out" / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="out has other files in it, such as 'thesis.txt'"):
@@ -239,7 +237,7 @@ def test_recover_directory_keeps_an_existing_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", [".out-best-abcd1234-old", ".output-abcd1234-old", ".out-abcd1234", "out-abcd1234-old"]
 )
-def test_recover_directory_takes_nothing_of_others(tmp_path: Path, name: str) -> None:
+def test_recover_directory_ignores_other_directories(tmp_path: Path, name: str) -> None:
     # Of a directory "out-best", of one "output", the draft of "out", and what somebody else called so.
     (tmp_path / name).mkdir()
     (tmp_path / name / "mark").write_text("other")
@@ -300,9 +298,16 @@ def test_write_file_gives_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o644
 
 
-def test_write_file_needs_its_directory(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"nowhere/a\.txt could not be written: .*No such file"):
-        write_file(tmp_path / "nowhere" / "a.txt", "new")
+def test_write_file_makes_missing_parents(tmp_path: Path) -> None:
+    write_file(tmp_path / "some" / "where" / "a.txt", "new")
+    assert contents(tmp_path) == {"some/where/a.txt": "new"}
+
+
+def test_write_file_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a file")
+    with pytest.raises(OSError, match=r"a\.txt/b\.txt could not be written: .*(File exists|Not a directory)"):
+        write_file(tmp_path / "a.txt" / "b.txt", "new")
+    assert contents(tmp_path) == {"a.txt": "a file"}
 
 
 def test_write_file_is_on_the_disk_before_and_after_the_rename(tmp_path: Path, synced: list[int]) -> None:
@@ -344,7 +349,7 @@ def test_open_file_gives_each_writer_a_draft(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"a.txt": "one"}  # which was complete last
 
 
-def test_draft_file_for_writers_that_want_a_path(tmp_path: Path) -> None:
+def test_draft_file_yields_a_path(tmp_path: Path) -> None:
     with draft_file(tmp_path / "a.bin") as draft:
         draft.write_bytes(b"new")
         assert draft.parent == tmp_path

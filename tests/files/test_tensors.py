@@ -13,7 +13,7 @@ def test_tensors_that_fit() -> None:
     check_fit({"a": (2, 3), "b": ()}, {"b": (), "a": (2, 3)}, "a file", "its config")
 
 
-def test_all_that_does_not_fit_is_named() -> None:
+def test_all_mismatches_are_in_the_message() -> None:
     message = (
         r"^The weights in a/file do not fit its config: missing \['b'\]; unexpected \['x', 'y'\]; of another shape "
         r"\['a is \(3, 2\), expected \(2, 3\)'\]\. Are they of the same model\?$"

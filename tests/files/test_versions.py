@@ -9,7 +9,7 @@ from spacy_elmo.files import versions
 from spacy_elmo.files.versions import NewerFormatError, add_version, installed_version, take_version
 
 
-def test_version_there_and_back() -> None:
+def test_version_roundtrip() -> None:
     marked = add_version({"size": 3}, current=5)
     assert marked == {"format_version": 5, "spacy_elmo_version": version("spacy-elmo"), "size": 3}
     for current in (5, 6):
@@ -43,6 +43,6 @@ def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
         take_version({"format_version": 2, "spacy_elmo_version": None}, current=1, where="file")
 
 
-def test_data_that_are_no_dictionary() -> None:
+def test_data_must_be_a_dictionary() -> None:
     with pytest.raises(ValueError, match=r"expected an object, got \[1\]"):
         take_version([1], current=1, where="file")

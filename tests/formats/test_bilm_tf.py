@@ -34,7 +34,7 @@ SENTENCE = ["A", "naïve", "duck", ".", "<S>"]
     ("name", "sentences_file"),
     [("bilm_tf", "lm_embeddings_sentences.json"), ("allennlp", "sentences.json")],
 )
-def test_stored_outputs_are_reproduced_with_the_state_carried(shared: Path, name: str, sentences_file: str) -> None:
+def test_stored_outputs_are_reproduced_with_carried_state(shared: Path, name: str, sentences_file: str) -> None:
     directory = shared / "fixtures" / name
     bilm = bilm_tf.read([directory / "options.json", directory / "lm_weights.hdf5"])
     streams = json.loads((directory / sentences_file).read_text(encoding="utf8"))
@@ -123,7 +123,7 @@ def test_written_models_run_in_the_reference(changes: dict[str, Any], tmp_path: 
     assert_allclose(layers.numpy(), expected, atol=1e-5)
 
 
-def test_every_parameter_has_its_place_in_the_published_form() -> None:
+def test_every_parameter_has_a_published_array() -> None:
     bilm = random_bilm(highways=2, depth=3)
     with torch.no_grad():
         for parameter in bilm.parameters():
@@ -154,7 +154,7 @@ def test_initial_state_is_left_out(tmp_path: Path) -> None:
     assert again.state_dict().keys() == random_bilm().state_dict().keys()
 
 
-def test_write_keeps_the_files_of_others(tmp_path: Path) -> None:
+def test_write_refuses_unrelated_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="has other files in it"):
         bilm_tf.write(random_bilm(), tmp_path)

@@ -195,9 +195,7 @@ def test_damage_anywhere_is_an_error_that_names_the_file_or_leaves_numbers(paths
     assert all("weights.hdf5" in message for message in messages)
 
 
-def test_without_h5py_there_is_advice(
-    paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_h5py_is_explained(paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match="needs h5py: pip install h5py"):
         bilm_tf.read(paths)

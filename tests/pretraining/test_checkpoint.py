@@ -91,7 +91,7 @@ def test_fields_with_a_default_may_be_missing(tmp_path: Path) -> None:
     assert Checkpoint.from_disk(path).progress.initial_perplexity is None
 
 
-def test_checkpoint_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError,
         match=r"There is no checkpoint .*nowhere to resume from\. Start without --resume\. Add --overwrite",
@@ -144,7 +144,7 @@ def test_checkpoint_that_cannot_be_written(tmp_path: Path, is_first: bool, monke
     assert read_files(tmp_path) == before
 
 
-def test_checkpoint_that_cannot_take_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_that_cannot_be_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "checkpoint.safetensors"
     make_checkpoint().to_disk(path)
     before = read_files(tmp_path)

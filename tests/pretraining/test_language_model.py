@@ -95,7 +95,7 @@ class Reader:
         candidates: Candidates,
         *,
         carry_state: bool,
-        anew: State | None = None,
+        initial: State | None = None,
         scale: float = 1.0,
     ) -> tuple[float, Array, Array]:
         """Give the loss, and the hidden state and the cells after the batch. What is dropped out is a factor here."""
@@ -106,17 +106,17 @@ class Reader:
         for row in range(n_rows):
             for step in range(unroll):
                 if batch.starts_TB[step, row] and not carry_state:
-                    hidden[:, :, row] = 0 if anew is None else anew.hidden.numpy()
-                    cell[:, :, row] = 0 if anew is None else anew.cell.numpy()
+                    hidden[:, :, row] = 0 if initial is None else initial.hidden.numpy()
+                    cell[:, :, row] = 0 if initial is None else initial.cell.numpy()
                 for direction in (0, 1):
                     token = step * n_rows + row
                     x = vectors[batch.types_AN[direction, token]]
                     for layer in range(self.options["lstm"]["n_layers"]):
                         name = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
-                        place = layer, direction, row
+                        index = layer, direction, row
                         x = x * scale
-                        h, c = reference.step(self.options, self.arrays, name, x, hidden[place], cell[place])
-                        hidden[place], cell[place] = h, c
+                        h, c = reference.step(self.options, self.arrays, name, x, hidden[index], cell[index])
+                        hidden[index], cell[index] = h, c
                         x = x + h if layer > 0 and self.options["lstm"]["use_skip_connections"] else h
                     target = int(batch.targets_AN[direction, token])
                     if target != NO_TARGET:
@@ -128,18 +128,18 @@ class Reader:
 
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
-@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "anew"])
+@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "initial"])
 @pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "zero"])
 @pytest.mark.parametrize("candidates", [SAMPLED, all_words(N_WORDS)], ids=["sampled", "full"])
 def test_loss_and_state_agree_with_the_reference(
     candidates: Candidates, is_stored: bool, carry_state: bool, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     model, reader = make_model(tmp_path, **changes)
-    anew = store_state(model) if is_stored else None
+    initial = store_state(model) if is_stored else None
     state = random_state(model, 3)
     # The second batch starts in the middle of sentences, with the state of the first.
     for batch in make_batches(tmp_path, 2, with_end=carry_state):
-        expected, hidden, cell = reader.read(batch, state, candidates, carry_state=carry_state, anew=anew)
+        expected, hidden, cell = reader.read(batch, state, candidates, carry_state=carry_state, initial=initial)
         for learns in (True, False):
             with torch.set_grad_enabled(learns):
                 loss, after = model(batch, state, candidates, carry_state=carry_state)
@@ -150,7 +150,7 @@ def test_loss_and_state_agree_with_the_reference(
         state = after
 
 
-@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "anew"])
+@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "initial"])
 def test_gradients_agree_with_finite_differences(carry_state: bool, tmp_path: Path) -> None:
     # Clips and maxima have corners, so the step is small.
     model, _ = make_model(tmp_path)
@@ -212,7 +212,7 @@ def test_sentences_on_their_own_are_those_of_an_evaluation(is_stored: bool, tmp_
     likelihood = measure_likelihood(model, VOCABULARY, TEXT)
     expected = likelihood.forward + likelihood.backward
     with torch.no_grad():
-        # What a row starts from does not matter if every sentence starts anew.
+        # What a row starts from does not matter if every sentence starts from the initial state.
         for state in (model.bilm.start(1), random_state(model, 1)):
             loss, _ = model(batch, state, all_words(N_WORDS), carry_state=False)
             assert loss.item() == pytest.approx(expected, rel=1e-9)
@@ -226,7 +226,7 @@ def test_sentences_on_their_own_are_those_of_an_evaluation(is_stored: bool, tmp_
     assert loss.item() == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "anew"])
+@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "initial"])
 def test_length_of_a_batch_does_not_matter_to_the_loss(carry_state: bool, tmp_path: Path) -> None:
     model, _ = make_model(tmp_path)
     results = []
@@ -320,7 +320,7 @@ def test_frozen_model_only_teaches_its_softmax(precision: str, dropout: Dropout 
         assert (learned - frozen_too).norm() / learned.norm() < tolerance
 
 
-def test_nothing_is_kept_for_gradients_that_nobody_wants(tmp_path: Path) -> None:
+def test_no_activations_are_kept_without_gradients(tmp_path: Path) -> None:
     model, _ = make_model(tmp_path)
     (batch,) = make_batches(tmp_path, 1)
     state = random_state(model, 3)
@@ -344,7 +344,7 @@ def test_nothing_is_kept_for_gradients_that_nobody_wants(tmp_path: Path) -> None
     assert run(learns=False) == [False, False, False]
 
 
-@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "anew"])
+@pytest.mark.parametrize("carry_state", [True, False], ids=["carried", "initial"])
 def test_bfloat16_is_close_to_float32(carry_state: bool, tmp_path: Path) -> None:
     model, _ = make_model(tmp_path, cell_clip=3.0, projection_clip=3.0)
     model.float()

@@ -87,7 +87,7 @@ def test_optimizer_continues_exactly(make: MakeOptimizer, tmp_path: Path) -> Non
     assert json.loads(json.dumps(found[1])) == json.loads(json.dumps(expected[1]))
 
 
-def test_optimizer_taken_apart_has_names_by_parameter_and_kind() -> None:
+def test_optimizer_tensors_are_named_by_parameter_and_kind() -> None:
     parameters = make_parameters(0)
     optimizer = AdamW(parameters, lr=0.5)
     assert optimizer_to_tensors(optimizer)[0] == {}
@@ -100,7 +100,7 @@ def test_optimizer_taken_apart_has_names_by_parameter_and_kind() -> None:
     assert optimizer_to_tensors(SGD(parameters, lr=0.1))[1]["param_groups"][0]["lr"] == 0.1
 
 
-def test_optimizer_keeps_what_is_no_tensor(tmp_path: Path) -> None:
+def test_optimizer_keeps_values_that_are_not_tensors(tmp_path: Path) -> None:
     parameters, others = make_parameters(0), make_parameters(1)
     optimizer, other = SGD(parameters, lr=0.1), SGD(others, lr=0.1)
     optimizer.state[parameters[1]].update(count=5, mark=None, inner_average=torch.tensor([1.0, 2.0]))

@@ -17,7 +17,7 @@ def make_step(number: int, **changes: float) -> Step:
     return step._replace(**changes)
 
 
-def test_lines_there_and_back(tmp_path: Path) -> None:
+def test_lines_roundtrip(tmp_path: Path) -> None:
     file = MetricsFile(tmp_path / "metrics.jsonl")
     assert list(file) == []
     lines = [{"step": step, "loss": 0.1 * step} for step in (1, 2, 5)]
@@ -28,7 +28,7 @@ def test_lines_there_and_back(tmp_path: Path) -> None:
     assert list(file) == lines[:2]
 
 
-def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
+def test_incomplete_last_line(tmp_path: Path) -> None:
     file = MetricsFile(tmp_path / "metrics.jsonl")
     file.path.write_text('{"step": 1}\n{"st', encoding="utf8")
     assert list(file) == [{"step": 1}]

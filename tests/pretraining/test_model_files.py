@@ -127,9 +127,7 @@ def test_softmax_of_another_precision(tmp_path: Path, precision: torch.dtype) ->
 
 
 @pytest.mark.parametrize("part", ["weights", "softmax", "vocabulary"])
-def test_failing_write_leaves_the_model_that_was_there(
-    tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_write_keeps_the_existing_model(tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     save_language_model(*make_model(), tmp_path / "out")
     before = read_files(tmp_path)
 
@@ -147,7 +145,7 @@ def test_failing_write_leaves_the_model_that_was_there(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_language_model_leaves_the_files_of_others(tmp_path: Path) -> None:
+def test_language_model_keeps_unrelated_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf8")
     with pytest.raises(ValueError, match=r"has other files in it, such as 'thesis\.txt'"):
         save_language_model(*make_model(), tmp_path)

@@ -12,7 +12,7 @@ from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 from .runs import STEPS, TINY, read_metrics, read_tensors
 
 
-def test_a_run_is_not_replaced_unasked(tmp_path: Path, overrides: dict[str, Any]) -> None:
+def test_a_run_is_replaced_only_on_request(tmp_path: Path, overrides: dict[str, Any]) -> None:
     pretrain(TINY, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match="There is already a run in"):
         pretrain(TINY, tmp_path / "out", overrides=overrides)
@@ -32,7 +32,7 @@ def test_a_run_is_resumed_or_replaced(tmp_path: Path, overrides: dict[str, Any])
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", "something dear"])
-def test_metrics_of_somebody_else_can_be_replaced(tmp_path: Path, overrides: dict[str, Any], line: str) -> None:
+def test_unrelated_metrics_can_be_replaced(tmp_path: Path, overrides: dict[str, Any], line: str) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "metrics.jsonl").write_text(f"{line}\n")
     pretrain(TINY, tmp_path / "out", overrides=overrides, overwrite=True)
@@ -59,7 +59,7 @@ def test_nothing_is_replaced_by_a_run_that_cannot_start(tmp_path: Path, override
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
 
 
-def test_files_of_others_in_the_output_are_kept(tmp_path: Path, overrides: dict[str, Any]) -> None:
+def test_unrelated_files_in_the_output_are_kept(tmp_path: Path, overrides: dict[str, Any]) -> None:
     words = count_words([["the", "cat"]], max_size=10)
     words.to_disk(tmp_path / "out" / "vocab.txt")
     overrides["paths.vocab"] = str(tmp_path / "out" / "vocab.txt")

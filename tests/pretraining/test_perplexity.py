@@ -125,8 +125,8 @@ def test_unknown_words_are_one_class(model: LanguageModel) -> None:
     # Unknown words never occurred in the text that was counted: 0 + 1 of 11 + 8.
     n_predicted, n_words = 8 + 3, 8
     assert (VOCABULARY.n_predicted, len(VOCABULARY)) == (n_predicted, n_words)
-    shares = [1 / 19, (3 + 1) / 19, 1 / 19, (3 + 1) / 19]
-    assert likelihood.unigram == pytest.approx(-sum(map(math.log, shares)))
+    probabilities = [1 / 19, (3 + 1) / 19, 1 / 19, (3 + 1) / 19]
+    assert likelihood.unigram == pytest.approx(-sum(map(math.log, probabilities)))
 
 
 # What must not matter
@@ -210,7 +210,7 @@ def test_perplexity_of_an_even_model_is_the_number_of_words(model: LanguageModel
     assert perplexities["backward"] == pytest.approx(len(VOCABULARY))
 
 
-def test_unigram_of_many_words_comes_close_to_that_of_their_vocabulary(model: LanguageModel) -> None:
+def test_unigram_of_many_words_approaches_that_of_their_vocabulary(model: LanguageModel) -> None:
     text = [["the", "duck", "sat"]] * 500
     vocabulary: Vocabulary = count_words(text, max_size=100)
     bilm = model.bilm

@@ -89,7 +89,7 @@ def test_if_one_fails_the_others_end(fails: int) -> None:
     assert not {1, 3} & set(came)
 
 
-def test_all_must_have_the_same() -> None:
+def test_all_processes_must_have_the_same_data() -> None:
     same, other = "ab" * 32, "ba" * 32
     assert set(play(lambda processes: processes.check_same(same, "dev text")).values()) == {"continued"}
     ends = play(lambda processes: processes.check_same(same if processes.rank else other, "dev text"))

@@ -160,11 +160,14 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path, overrides: di
         assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
 
 
-def test_ruined_weights_are_not_saved(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    # So large that the weights are ruined by one step, and the evaluation is the first to see it.
-    ruin = {"bilm_training.optimizer.learn_rate": 1e38, "bilm_training.eval_frequency": 1}
-    with pytest.raises(FloatingPointError, match=r"After step 1 the dev perplexity is nan.* They were not saved"):
-        pretrain(TINY, tmp_path / "out", overrides={**overrides, **ruin})
+def test_diverged_weights_are_not_saved(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    # So large that one step makes the weights diverge. The evaluation detects it.
+    diverging = {"bilm_training.optimizer.learn_rate": 1e38, "bilm_training.eval_frequency": 1}
+    with pytest.raises(
+        FloatingPointError,
+        match=r"After step 1 the dev perplexity is nan.*: the training has diverged\. Its weights were not saved",
+    ):
+        pretrain(TINY, tmp_path / "out", overrides={**overrides, **diverging})
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["config.cfg", "corpora"]
 
 

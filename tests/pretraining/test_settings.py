@@ -63,7 +63,7 @@ def test_settings_of_the_tiny_model() -> None:
     assert settings.make_logger.__qualname__ == configure_console_logger_v1(progress_bar=True).__qualname__
 
 
-def test_overrides_replace_what_the_file_says() -> None:
+def test_overrides_replace_values_of_the_file() -> None:
     overrides = {"paths.train": "other.txt", "bilm_training.epochs": 0.5, "vocabulary.path": "vocab.txt"}
     settings = read_settings(load_run_config(TINY, overrides))
     assert (settings.corpus.train, settings.training.epochs) == ("other.txt", 0.5)
@@ -123,7 +123,7 @@ def keys_of(*sections: str) -> list[str]:
     ]
 
 
-def test_keys_are_all_there() -> None:
+def test_keys_of_this_test_are_complete() -> None:
     # The tests below would prove nothing about keys that are not in the list.
     assert len(keys_of("corpus", "vocabulary", "bilm", "bilm_training")) == 5 + 3 + 11 + 14
 
@@ -133,17 +133,17 @@ def test_every_key_is_needed_and_spelled_right(name: str) -> None:
     section, key = name.split(".")
     with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}' is missing\.$"):
         read(without=(name,))
-    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}x' is unknown \(is '{key}' meant\?\)\.$"):
+    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}x' is unknown \(did you mean '{key}'\?\)\.$"):
         read({f"{name}x": 1})
-    message = rf"^\[{section}\]: '{key}x' is unknown \(is '{key}' meant\?\); '{key}' is missing\.$"
+    message = rf"^\[{section}\]: '{key}x' is unknown \(did you mean '{key}'\?\); '{key}' is missing\.$"
     with pytest.raises(ValueError, match=message):
         read({f"{name}x": 1}, without=(name,))
 
 
-def test_unknown_names_that_are_like_no_other() -> None:
+def test_unknown_names_without_a_similar_one() -> None:
     with pytest.raises(ValueError, match=r"^config: 'nlp' is unknown\.$"):
         read({"nlp": {}})
-    with pytest.raises(ValueError, match=r"^config: 'corpora' is unknown \(is 'corpus' meant\?\)\.$"):
+    with pytest.raises(ValueError, match=r"^config: 'corpora' is unknown \(did you mean 'corpus'\?\)\.$"):
         read({"corpora": {}})
     with pytest.raises(ValueError, match=r"^\[bilm_training\]: 'zzz' is unknown\.$"):
         read({"bilm_training.zzz": 1})
@@ -201,7 +201,7 @@ def test_values_that_are_wrong(name: str, kind: str) -> None:
         assert ("Give it with" in str(error.value)) == (value is None and section == "corpus")
 
 
-def test_all_wrong_values_are_named_at_once() -> None:
+def test_all_wrong_values_are_reported_at_once() -> None:
     message = (
         r"^\[bilm_training\] epochs must be a number above 0, and finite, got 0\. "
         r"\[bilm_training\] samples must be a whole number, 0 or more, got 'many'\.$"
@@ -247,6 +247,6 @@ def test_blocks_with_wrong_arguments(name: str, value: Any, message: str) -> Non
         read({name: value})
 
 
-def test_blocks_that_name_what_there_is_not() -> None:
+def test_blocks_that_name_unregistered_functions() -> None:
     with pytest.raises(ValueError, match="spacy_elmo.Constant.v99"):
         read({"bilm_training.schedule": {"@schedules": "spacy_elmo.Constant.v99"}})

@@ -197,9 +197,9 @@ def test_all_words_are_all_words() -> None:
     assert candidates.log_expected_V is None
 
 
-@given(n_words=st.integers(2, 60), share=st.floats(0, 1), seed=st.integers(0, 1000))
-def test_samples_are_different_words(n_words: int, share: float, seed: int) -> None:
-    n_samples = max(1, round(share * (n_words - 1)))
+@given(n_words=st.integers(2, 60), fraction=st.floats(0, 1), seed=st.integers(0, 1000))
+def test_samples_are_different_words(n_words: int, fraction: float, seed: int) -> None:
+    n_samples = max(1, round(fraction * (n_words - 1)))
     candidates = sample_words(n_words, n_samples, numpy.random.default_rng(seed))
     assert len(candidates.ids_S) == len(set(candidates.ids_S.tolist())) == n_samples
     assert candidates.ids_S.min() >= 0

@@ -207,7 +207,7 @@ def test_batches_of_any_length_cut_the_same_streams(
 
 @pytest.mark.parametrize("with_end", [True, False])
 @pytest.mark.parametrize("n_before", [0, 1, 2, 5])
-def test_positions_go_on_exactly(directory: Path, n_before: int, with_end: bool) -> None:
+def test_positions_resume_exactly(directory: Path, n_before: int, with_end: bool) -> None:
     path = write_corpus(directory, TEXT)
     streams = open_streams(path, n_rows=3, unroll=4, with_end=with_end)
     take(streams, n_before)
@@ -226,7 +226,7 @@ def test_positions_go_on_exactly(directory: Path, n_before: int, with_end: bool)
     assert_array_equal(fresh.positions, streams.positions)
 
 
-def test_positions_say_what_was_read(directory: Path) -> None:
+def test_positions_count_what_was_read(directory: Path) -> None:
     streams = open_streams(write_corpus(directory, TEXT), n_rows=2, unroll=5)
     take(streams, 1)
     assert streams.positions.tolist() == [[6, 0], [8, 5]]

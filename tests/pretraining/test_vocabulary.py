@@ -16,12 +16,12 @@ def test_words_are_sorted_by_frequency_then_alphabet() -> None:
     assert [vocabulary.id_of(word) for word in ("b", "d", "z")] == [3, 6, 2]
 
 
-def test_what_does_not_fit_is_unknown() -> None:
+def test_words_beyond_the_vocabulary_are_unknown() -> None:
     assert count_words(SENTENCES, max_size=5).counts == [3, 3, 2, 3, 2]
     assert count_words(SENTENCES, max_size=100, min_count=2).counts == [3, 3, 2, 3, 2]
 
 
-def test_a_literal_mark_is_no_word() -> None:
+def test_a_literal_mark_is_not_a_word() -> None:
     vocabulary = count_words([["a", "<S>", "<UNK>"]], max_size=100)
     assert vocabulary.words == ["<S>", "</S>", "<UNK>", "a"]
     assert vocabulary.counts == [1, 1, 2, 1]
@@ -51,7 +51,7 @@ def test_roundtrip(tmp_path: Path) -> None:
         ("", "starts with <S>"),
     ],
 )
-def test_files_that_are_no_vocabulary(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_are_not_a_vocabulary(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "vocab.txt").write_text(content, encoding="utf8")
     with pytest.raises(ValueError, match=message):
         Vocabulary.from_disk(tmp_path / "vocab.txt")
@@ -62,7 +62,7 @@ def test_no_word_is_frequent_enough() -> None:
         count_words([["each", "word"], ["once"]], max_size=10, min_count=2)
 
 
-def test_no_file_and_no_text(tmp_path: Path) -> None:
+def test_vocabulary_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         Vocabulary.from_disk(tmp_path / "nowhere.txt")
     with pytest.raises(ValueError, match="corpus is empty"):

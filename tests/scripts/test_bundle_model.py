@@ -41,7 +41,7 @@ def test_bundle_model_replaces_the_model_and_keeps_its_card(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "new", "old"]
 
 
-def test_bundle_model_keeps_the_files_of_others(tmp_path: Path) -> None:
+def test_bundle_model_refuses_unrelated_files(tmp_path: Path) -> None:
     output = tmp_path / "bundle"
     output.mkdir()
     (output / "README.md").write_text("a card")

@@ -37,13 +37,13 @@ def test_tags_become_iob2(tags: str, expected: str, tmp_path: Path) -> None:
     assert found == expected.split()
 
 
-def test_an_entity_does_not_go_on_in_the_next_sentence(tmp_path: Path) -> None:
+def test_an_entity_ends_with_its_sentence(tmp_path: Path) -> None:
     (tmp_path / "train.conll").write_text("Ada\tI-PER\n\nLovelace\tI-PER\n", encoding="utf8")
     assert [tags for _, tags in read_sentences(tmp_path / "train.conll")] == [["B-PER"], ["B-PER"]]
 
 
 @pytest.mark.parametrize("tag", ["", "I-", "B", "PER", "S-PER"])
-def test_tags_that_are_none(tag: str, tmp_path: Path) -> None:
+def test_invalid_tags(tag: str, tmp_path: Path) -> None:
     path = write_tags(tmp_path / "train.conll", "O", tag)
     with pytest.raises(ValueError, match="Line 2 must be a word, a tab and O, B-label or I-label"):
         list(read_sentences(path))
@@ -80,7 +80,7 @@ def test_categories_are_written(tmp_path: Path) -> None:
         ("textcat", "good It works.\n", "bad It does not.\n", "The labels ['bad'] do not occur in"),
     ],
 )
-def test_nothing_is_written_unless_all_parts_can_be(
+def test_nothing_is_written_if_one_part_cannot_be_read(
     script: str, whole: str, broken: str, message: str, tmp_path: Path
 ) -> None:
     suffix = {"ner": "conll", "textcat": "txt"}[script]

@@ -119,7 +119,7 @@ def test_what_is_not_prose_is_dropped(markup: str) -> None:
     assert extract_paragraphs(f"{PROSE}\n\n{markup}\n\n{OTHER}") == [PROSE, OTHER]
 
 
-def test_paragraphs_are_broken_where_they_are_shown_so() -> None:
+def test_paragraphs_are_split_at_block_markup() -> None:
     for between in ("\n\n", "\n== More ==\n", "\n* An item.\n", "\n----\n", "<ul><li>a</li></ul>", "</p><p>"):
         wikitext = f"<p>{PROSE}{between}{OTHER}</p>" if "<p>" in between else PROSE + between + OTHER
         assert extract_paragraphs(wikitext) == [PROSE, OTHER], between

@@ -137,7 +137,7 @@ def test_missing_annotation_teaches_nothing() -> None:
     examples = []
     for text, annotated in TRAINING:
         reference = nlp.make_doc(text)
-        spans = [reference.char_span(*place) for place in annotated if place[2] == "PERSON"]
+        spans = [reference.char_span(*entity) for entity in annotated if entity[2] == "PERSON"]
         reference.set_ents(spans, default="missing")
         examples.append(Example(nlp.make_doc(text), reference))
     learn(nlp, examples=examples)

@@ -36,13 +36,13 @@ def written_out(scores: ChainScores, gold: list[Array]) -> tuple[float, ChainSco
         for sign, some in ((1, everything), (-1, agrees)):
             total = log_sum(some.values())
             for path, weight in some.items():
-                share = sign * numpy.exp(weight - total)
+                probability = sign * numpy.exp(weight - total)
                 for t, tag in enumerate(path):
-                    d_TK[t, tag] += share
+                    d_TK[t, tag] += probability
                 for pair in itertools.pairwise(path):
-                    d_transitions[pair] += share
-                d_start[path[0]] += share
-                d_end[path[-1]] += share
+                    d_transitions[pair] += probability
+                d_start[path[0]] += probability
+                d_end[path[-1]] += probability
     return loss, ChainScores(d_tags, d_transitions, d_start, d_end)
 
 
@@ -114,7 +114,7 @@ def test_scores_that_are_too_far_apart() -> None:
     assert loss_and_gradients(NumpyOps(), scores, [as_gold("O")], TAGS)[0] < 10
 
 
-def test_scores_of_another_device_than_torch_likes() -> None:
+def test_scores_with_another_default_device() -> None:
     scores, gold, mask = make_scores(2), [as_gold("O", "U-A")], numpy.ones((2, len(TAGS)), dtype=bool)
     expected = (
         loss_and_gradients(NumpyOps(), scores, gold, TAGS)[0],

@@ -62,7 +62,7 @@ def test_label_after_initialization(trained: Language) -> None:
 
 
 @pytest.mark.parametrize("label", ["", 3, None])
-def test_label_that_is_none(label: Any) -> None:
+def test_label_must_be_a_non_empty_string(label: Any) -> None:
     with pytest.raises(ValueError, match=f"must be a non-empty string, got {label!r}"):
         make_nlp().get_pipe("crf_ner").add_label(label)
 
@@ -90,7 +90,7 @@ def test_number_of_tags_that_does_not_fit(nO: int, message: str) -> None:
 
 
 @pytest.mark.parametrize("labels", ["PLACE", {"0": {"PLACE": 1}}])
-def test_labels_of_another_form(labels: Any) -> None:
+def test_labels_must_be_a_list(labels: Any) -> None:
     with pytest.raises(ValueError, match="labels of 'crf_ner' must be a list, got"):
         initialize(make_nlp(), labels=labels)
 

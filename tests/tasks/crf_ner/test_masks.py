@@ -43,7 +43,7 @@ def docs(draw: st.DrawFn) -> Doc:
 
 
 @given(doc=docs(), seed=st.integers(0, 100))
-def test_predictions_are_legal_and_keep_to_what_the_doc_says(doc: Doc, seed: int) -> None:
+def test_predictions_are_legal_and_keep_existing_annotation(doc: Doc, seed: int) -> None:
     tags = Tags(["A", "B"])
     component = CrfNer(doc.vocab, None)
     component.cfg["labels"] = ["A", "B"]
@@ -89,7 +89,7 @@ def test_whitespace_and_sentences_bound_entities() -> None:
     assert tags_of(doc)[:2] == [ALL, {"O", "L-A", "U-A"}]
 
 
-def test_entities_that_are_there_have_their_tags() -> None:
+def test_existing_entities_keep_their_tags() -> None:
     doc = make_doc("Ada_Byron_Lovelace_met_Babbage_today")
     blocked = [doc[5:6]]
     doc.set_ents([Span(doc, 0, 3, label="A"), Span(doc, 4, 5, label="unknown")], blocked=blocked, default="outside")

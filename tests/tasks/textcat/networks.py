@@ -56,14 +56,14 @@ def reference(network: BiattentiveNetwork, x: Array, output: Array | None = None
     read = reference_bilstm(arrays, "encoder", read)
     integrated = []
     for vector in read:
-        share = softmax([vector @ other for other in read])
-        context = sum(share[s] * read[s] for s in range(len(read)))
+        attention = softmax([vector @ other for other in read])
+        context = sum(attention[s] * read[s] for s in range(len(read)))
         integrated.append(numpy.concatenate([vector, vector - context, vector * context]))
     integrated = reference_bilstm(arrays, "integrator", integrated)
     if output is not None:
         integrated = [numpy.concatenate(pair) for pair in zip(integrated, output, strict=True)]
-    share = softmax([linear(arrays, "attention", vector)[0] for vector in integrated])
-    attended = sum(share[t] * integrated[t] for t in range(len(integrated)))
+    attention = softmax([linear(arrays, "attention", vector)[0] for vector in integrated])
+    attended = sum(attention[t] * integrated[t] for t in range(len(integrated)))
     largest, mean, smallest = (f(integrated, axis=0) for f in (numpy.max, numpy.mean, numpy.min))
     usual = arrays["standardize.mean"]
     deviation = numpy.sqrt(arrays["standardize.square"] - usual**2 + 1e-5)

@@ -142,7 +142,7 @@ def test_io_keeps_predictions(trained: Language, weights: str, tmp_path: Path, m
     assert_array_equal(cats(other), expected)
 
 
-def test_loaded_classifier_goes_on_learning(trained: Language, tmp_path: Path) -> None:
+def test_loaded_classifier_can_be_trained_further(trained: Language, tmp_path: Path) -> None:
     trained.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     before = {name: parameter.detach().clone() for name, parameter in network_of(loaded).named_parameters()}

@@ -61,7 +61,7 @@ def test_dropout_is_that_of_the_training() -> None:
     assert_array_equal(layer.predict(sources), predicted)
 
 
-def test_dropout_of_its_own() -> None:
+def test_dropout_rate_of_the_network() -> None:
     layer, sources = make_layer(4, dropout=0.5), [random_vectors(3)]
     freeze(network_in(layer))
     set_dropout_rate(layer, 0.0)

@@ -49,7 +49,7 @@ def test_standardize_forgets_the_start() -> None:
     assert_allclose(standardize.eval()(torch.as_tensor([[5.0]])), 1.0, atol=0.05)
 
 
-def test_dropout_has_three_places() -> None:
+def test_dropout_is_applied_in_three_layers() -> None:
     network, x_BTI = random_network(4), torch.as_tensor(random_vectors(7)[0]).unsqueeze(0)
     counts: list[tuple[int, ...]] = []
 
