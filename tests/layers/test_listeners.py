@@ -82,6 +82,7 @@ def test_concatenated_layers(
     same_entities(spacy.load(tmp_path / "replaced", exclude=["elmo"]), nlp)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", [STOCK, OWN])
 @pytest.mark.parametrize(
     "kwargs", [{}, {"annotates": ["elmo"]}, {"exclude": ["elmo"]}, {"exclude": ["elmo"], "annotates": ["elmo"]}]
@@ -191,6 +192,7 @@ def test_bilm_runs_once_per_batch_and_not_at_all_if_cached(
     assert len(calls) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "model"),
     [
@@ -324,6 +326,7 @@ def read_test_corpus() -> Any:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [[], ["elmo"]])
 @pytest.mark.parametrize("annotating", [[], ["elmo"]])
 def test_spacy_train(weights: str, frozen: list[str], annotating: list[str], tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_without_elmo_it_is_spacys_own(weights: str) -> None:
         assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [parts for parts, _, _ in PARTS])
 def test_learns_and_survives_the_disk(weights: str, parts: dict[str, Any], tmp_path: Path) -> None:
     nlp = make_nlp(weights, **parts)

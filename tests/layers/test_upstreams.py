@@ -133,6 +133,7 @@ def test_elmo_that_comes_too_late(weights: str) -> None:
         nlp.initialize(lambda: make_examples(nlp))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps_elmo", [False, True])
 @pytest.mark.parametrize(("upstream", "name"), [("*", "tok2vec"), ("elmo", "elmo")])
 def test_stock_listener_can_listen_to_another_tok2vec(weights: str, upstream: str, name: str, keeps_elmo: bool) -> None:
