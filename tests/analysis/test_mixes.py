@@ -33,9 +33,9 @@ def nlp(tmp_path: Path) -> Language:
     ):
         nlp.add_pipe("tagger", name=name, config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": part}})
     nlp.initialize(lambda: make_examples(nlp))
-    for i, (component, part) in enumerate([("both", "elmo_in"), ("both", "elmo_out"), ("alone", "tok2vec")], start=1):
+    for i, (component, ref) in enumerate([("both", "elmo_in"), ("both", "elmo_out"), ("alone", "tok2vec")], start=1):
         model = nlp.get_pipe(component).model.get_ref("tok2vec")
-        listener = model if part == "tok2vec" else model.get_ref(part)
+        listener = model if ref == "tok2vec" else model.get_ref(ref)
         mix = next(node for node in listener.walk() if node.has_param("w"))
         mix.set_param("w", numpy.log(numpy.asarray([1.0, i, 2.0 * i], dtype="f")))
         mix.set_param("gamma", numpy.asarray([i / 2], dtype="f"))
