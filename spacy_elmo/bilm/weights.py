@@ -157,7 +157,7 @@ def _explain_missing(directory: Path) -> str:
     if not directory.exists():
         return (
             f"There is no weights directory at {directory} (seen from {Path.cwd()}). Give one that `python -m spacy elmo "
-            f"convert` or `python -m spacy elmo pretrain` wrote, or the name of a model in the package."
+            f"convert` or `python -m spacy elmo pretrain` wrote, or the name of a bundled model."
         )
     if not directory.is_dir():
         return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."

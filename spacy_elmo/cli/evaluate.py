@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def evaluate_cli(
     model: str = Arg(
         ...,
-        help="A language model: a directory, such as model-best of a run, or the name of a model in the package",
+        help="A language model: a directory, such as model-best of a run, or the name of a bundled model",
     ),
     corpus: Path = Arg(..., help=CORPUS_HELP),
     lang: str | None = Opt(
@@ -29,8 +29,11 @@ def evaluate_cli(
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     output: Path | None = Opt(None, "--output", "-o", help="Also write the results to this file, as JSON"),
 ) -> None:
-    """Measure the perplexity of a text under a language model: forward, backward and the mean of the two, with the full
-    softmax, each sentence on its own."""
+    """Measure perplexity.
+
+    The perplexity of a text under a language model: forward, backward and the mean of the two, with the full softmax. Each
+    sentence is read on its own.
+    """
     from ..files.atomic import write_file
     from ..models import find_weights
     from ..pretraining.model_files import language_of
