@@ -61,7 +61,9 @@ def test_every_module_is_in_the_design() -> None:
 def test_every_script_config_and_data_file_is_in_the_design() -> None:
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf8")
     section = text.split("\n## Scripts, configs and test data\n")[1].split("\n## ")[0]
-    found = [name for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(.+?)`", row)]
+    found = [
+        name for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(.+?)`", row)
+    ]
     assert len(found) == len(set(found))
     files = [path for pattern in ("scripts/*.py", "benchmarks/*.py", "configs/*.cfg") for path in ROOT.glob(pattern)]
     files += [path for name in ("golden", "legacy") for path in (ROOT / "tests" / name).glob("make_*.py")]

@@ -24,7 +24,10 @@ def evaluate_cli(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's training text"
     ),
     tokenized: bool = Opt(
-        False, "--tokenized", "-t", help="Read one tokenized sentence per line, whatever the model's training text was"
+        False,
+        "--tokenized",
+        "-t",
+        help="The corpus is tokenized, one sentence per line, even if the training text was not",
     ),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     output: Path | None = Opt(None, "--output", "-o", help="Also write the results to this file, as JSON"),
