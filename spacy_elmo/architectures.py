@@ -10,12 +10,12 @@ from thinc.types import Floats2d
 from .layers.elmo import ARCHITECTURE, LISTENER_ARCHITECTURE, elmo
 from .layers.listener import ElmoListener
 from .layers.mix import mix
-from .layers.settings import ElmoSettings, ListenerSettings, takes
+from .layers.settings import ElmoSettings, ListenerSettings, with_settings_of
 from .layers.tok2vec import tok2vec
 
 
 @registry.architectures(ARCHITECTURE)
-@takes(ElmoSettings)
+@with_settings_of(ElmoSettings)
 def build_elmo_v1(**settings: Any) -> Model[list[Doc], list[Floats2d]]:
     """Build a biLM with a mix of its layers: for the `elmo` component, or a private one for a single component.
 
@@ -26,7 +26,7 @@ def build_elmo_v1(**settings: Any) -> Model[list[Doc], list[Floats2d]]:
 
 
 @registry.architectures(LISTENER_ARCHITECTURE)
-@takes(ListenerSettings)
+@with_settings_of(ListenerSettings)
 def build_elmo_listener_v1(**settings: Any) -> Model[list[Doc], list[Floats2d]]:
     """Build a listener with its own mix: the paper's way, one mix for each task.
 

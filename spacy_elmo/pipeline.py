@@ -17,12 +17,13 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
-from .layers.doc_layers import add_extension, computed_layers, set_layers
+from .layers.doc_layers import add_extension, add_layers, computed_layers, set_layers
 from .layers.elmo import MODEL_NAME, begin_step, check_weights, elmo, load
-from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink_stock_listener
+from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink
 from .layers.mix import fit_mix, mix_sizes, mixer_of, reset_mix
-from .layers.settings import ComponentSettings, ElmoSettings, invalid, takes
-from .layers.similarity import accept_unsaved_hooks, add_extensions, set_similarity_hooks, set_vector_hooks
+from .layers.settings import ComponentSettings, ElmoSettings, config_error, with_settings_of
+from .layers.similarity import add_extensions, ignore_unsaved_hooks_warning, set_similarity_hooks
+from .layers.vector_hooks import set_vector_hooks
 from .layers.wiring import ListenerMap, check_wiring
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
 
-# Batches of this many `max_batch_items` are read ahead: sentences of similar length find each other, and memory is bounded
+# Batches of this many `max_batch_items` are read ahead: sentences of similar length can share a batch, and memory is bounded
 # however long the docs are.
 READ_AHEAD = 4
 # Settings of the architecture that only listeners have.
@@ -49,7 +50,7 @@ add_extensions()
         **{name: value for name, value in asdict(ElmoSettings()).items() if name not in FOR_LISTENERS},
     },
 )
-@takes(ComponentSettings, ElmoSettings, without=FOR_LISTENERS)
+@with_settings_of(ComponentSettings, ElmoSettings, without=FOR_LISTENERS)
 def make_elmo(nlp: Language, name: str, model: Model[list[Doc], list[Floats2d]] | None, **settings: Any) -> "Elmo":
     """Make an `elmo` component.
 
@@ -62,12 +63,10 @@ def make_elmo(nlp: Language, name: str, model: Model[list[Doc], list[Floats2d]] 
     component_settings = ComponentSettings(
         **{field.name: settings.pop(field.name) for field in fields(ComponentSettings)}
     )
-    if model is None:
-        elmo_settings = ElmoSettings(**settings)
-        if not _is_built_from_config():
-            check_weights(elmo_settings)
-        model = elmo(elmo_settings)
-    return Elmo(nlp.vocab, model, name, component_settings)
+    component = Elmo(nlp.vocab, model or elmo(ElmoSettings(**settings)), name, component_settings)
+    if not _is_built_from_config():
+        check_weights(component.encoder.attrs["settings"])
+    return component
 
 
 def _is_built_from_config() -> bool:
@@ -106,7 +105,7 @@ class Elmo(Tok2Vec):
         self.settings = settings
         self.encoder, self.mix = model.layers
         self._has_warned = False
-        accept_unsaved_hooks()
+        ignore_unsaved_hooks_warning()
 
     @property
     def listener_map(self) -> dict[str, list[Tok2VecListener]]:
@@ -117,8 +116,7 @@ class Elmo(Tok2Vec):
     @listener_map.setter
     def listener_map(self, listeners: dict[str, list[Tok2VecListener]]) -> None:
         for listener in self.listeners:
-            if not isinstance(listener, ElmoListener):
-                unlink_stock_listener(listener)
+            unlink(listener)
         self._listener_map = ListenerMap(listeners)
 
     def load(self) -> "BiLM":
@@ -192,7 +190,7 @@ class Elmo(Tok2Vec):
         if not self.listeners:
             return losses
         for listener in self.listeners:
-            drop_batch(listener)  # which it still has if its component is not trained
+            drop_batch(listener)  # left over if its component is not trained
         self.load()
         docs = [example.predicted for example in examples]
         layers, backprop_layers = self.encoder.begin_update(docs)
@@ -237,7 +235,7 @@ class Elmo(Tok2Vec):
         """Connect a listener.
 
         listener (Tok2VecListener): The listener. A stock one whose upstream is "*" is connected only if its width fits: "*"
-            may mean another component, and is not worth reading weights for.
+            may mean another component, so no weights are read to find out.
         component_name (str): The component that it belongs to.
         """
         if isinstance(listener, ElmoListener):
@@ -269,8 +267,8 @@ class Elmo(Tok2Vec):
         rest = [other for other in listeners if other is not listener]
         if rest:
             self._listener_map[component_name] = rest
-        if len(rest) < len(listeners) and not isinstance(listener, ElmoListener):
-            unlink_stock_listener(listener)
+        if len(rest) < len(listeners):
+            unlink(listener)
         return len(rest) < len(listeners)
 
     def initialize_listener(self, listener: ElmoListener) -> None:
@@ -288,23 +286,24 @@ class Elmo(Tok2Vec):
     def check_listener(self, listener: Tok2VecListener) -> None:
         """Refuse a listener of another width, or one that mixes another number of layers.
 
-        listener (Tok2VecListener): The listener.
+        listener (Tok2VecListener): The listener. Its mix, if it has one, gets the sizes of the biLM.
         """
         config = self.load().config
-        n_layers = config.depth + 1
+        sizes = (config.depth + 1, config.width)
         mix = listener.layers[0] if isinstance(listener, ElmoListener) else self.mix
-        mixed_layers, mixed_width = mix_sizes(mix)
-        fits = mixed_layers in (None, n_layers) and mixed_width in (None, config.width)
-        if fits:
-            fit_mix(mix, n_layers, config.width)
-        width = mixer_of(self.mix if not fits else mix).get_dim("nO")
-        expected = listener.maybe_get_dim("nO")
-        if not fits or expected not in (None, width):
-            raise invalid(
-                f"A listener of '{self.name}' expects {mixed_layers} layers and vectors of width {expected}, but the weights of "
-                f"'{self.name}' have {n_layers} layers, for vectors of width {width}. If the listener is a "
-                f"spacy.Tok2VecListener.v1, set its width to {width}; if it was trained before, use the weights "
-                f"that it was trained with."
+        mixed = mix_sizes(mix)
+        if any(size not in (None, expected) for size, expected in zip(mixed, sizes, strict=True)):
+            raise config_error(
+                f"A listener of '{self.name}' was trained with {mixed[0]} layers of width {mixed[1]}, but the weights of "
+                f"'{self.name}' have {sizes[0]} layers of width {sizes[1]}. Use the weights that it was trained with."
+            )
+        fit_mix(mix, *sizes)
+        width, expected = mixer_of(mix).get_dim("nO"), listener.maybe_get_dim("nO")
+        if expected not in (None, width):
+            raise config_error(
+                f"A listener of '{self.name}' expects vectors of width {expected}, but those of '{self.name}' have a width of "
+                f"{width}. If the listener is a spacy.Tok2VecListener.v1, set its width to {width}; if it was trained before, use "
+                f"the weights that it was trained with."
             )
 
     def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]:
@@ -316,16 +315,22 @@ class Elmo(Tok2Vec):
         is_train (bool): Whether the listener is being trained: then outputs are worth caching.
         RETURNS (list[Floats3d]): For each doc its layers_LTW.
         """
-        if is_train:
+        config = self.load().config
+        shape = (config.depth + 1, config.width)
+        missing = [
+            doc
+            for doc in docs
+            if (layers_LTW := computed_layers(doc, self.name)) is None or layers_LTW.shape[::2] != shape
+        ]
+        if not missing and is_train:
             begin_step(self.encoder)
-        missing = [doc for doc in docs if computed_layers(doc, self.name) is None]
         if missing:
             if not is_train:
                 self._warn_of_other_pipeline(missing)
             # A biLM that is not frozen is trained by `update`, and by nothing else.
             layers, _ = self.encoder(missing, is_train=is_train and self.encoder.attrs["settings"].frozen)
             for doc, layers_LTW in zip(missing, layers, strict=True):
-                set_layers(doc, self._to_numpy(layers_LTW), self.name)
+                add_layers(doc, self._to_numpy(layers_LTW), self.name)
         return [self.model.ops.asarray3f(cast(Floats3d, computed_layers(doc, self.name))) for doc in docs]
 
     def provide_vectors(self, docs: list[Doc], *, is_train: bool) -> list[Floats2d]:
@@ -364,7 +369,7 @@ class Elmo(Tok2Vec):
         exclude (Iterable[str]): Fields to leave out.
         RETURNS (Elmo): The component itself.
         """
-        self._reset_sizes()
+        self._reset_sizes(exclude)
         super().from_bytes(bytes_data, exclude=exclude)
         return self
 
@@ -375,13 +380,14 @@ class Elmo(Tok2Vec):
         exclude (Iterable[str]): Fields to leave out.
         RETURNS (Elmo): The component itself.
         """
-        self._reset_sizes()
+        self._reset_sizes(exclude)
         super().from_disk(path, exclude=exclude)
         return self
 
-    def _reset_sizes(self) -> None:
-        reset_mix(self.mix)
-        self.model.set_dim("nO", None, force=True)  # type: ignore[arg-type]
+    def _reset_sizes(self, exclude: Iterable[str]) -> None:
+        if "model" not in exclude:
+            reset_mix(self.mix)
+            self.model.set_dim("nO", None, force=True)  # type: ignore[arg-type]
 
     def _warn_of_other_pipeline(self, docs: list[Doc]) -> None:
         """Warn once if docs come from a pipeline that this component is not in."""

@@ -322,6 +322,8 @@ def test_default_weights_tell_senses_apart() -> None:
         ),
         ({"weights": "en_elmo_small"}, "no weights directory at en_elmo_small .* Is 'en_elmo_sm' meant"),
         ({"weights": __file__}, "is a file"),
+        ({"weights": ""}, "weights must be a directory, .* got an empty text"),
+        ({"model": {"@architectures": "spacy_elmo.Elmo.v1", "weights": "nowhere"}}, "no weights directory at nowhere"),
         ({"layers": 7}, "index from 0 .* got 7"),
         ({"layers": "maen"}, "one of 'mix', 'mean', 'top', 'concat', .* got 'maen'"),
         ({"layers": [0.5, 0.5]}, "2 weights, but this biLM has 3 layers"),

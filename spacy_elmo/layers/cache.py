@@ -36,7 +36,8 @@ class EncoderCache:
         self._process = os.getpid()
 
     def begin_step(self) -> None:
-        """Begin a step of training."""
+        """Count a step of training, also if no layers are asked for in it."""
+        self._clear_after_fork()
         if self.sentences is None and any(self._limits):
             self.sentences = SentenceCache(*self._limits)
         if self.sentences is not None:
@@ -59,8 +60,7 @@ class EncoderCache:
         is_train (bool): Whether this is a step of training.
         RETURNS (list[Tensor]): layers_LTW for each sentence. Not to be changed.
         """
-        if self._process != os.getpid():
-            self.clear()  # a forked process inherits locks that a thread of its parent may hold
+        self._clear_after_fork()
         if is_train:
             self.begin_step()
         compute = partial(
@@ -73,6 +73,11 @@ class EncoderCache:
         if self.sentences is None:
             return compute(sentences)
         return self.sentences.get_layers(sentences, compute, is_train=is_train)
+
+    def _clear_after_fork(self) -> None:
+        """Start empty in a forked process: it inherits locks that a thread of its parent may hold."""
+        if self._process != os.getpid():
+            self.clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "EncoderCache":
         return EncoderCache(*self._limits)

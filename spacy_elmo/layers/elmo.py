@@ -66,9 +66,9 @@ def check_weights(settings: ElmoSettings) -> None:
 
     settings (ElmoSettings): The settings.
     """
-    from .encoder import read_config
+    from .encoder import read_bilm_config
 
-    config = read_config(settings)
+    config = read_bilm_config(settings)
     fit_mix(mix(settings), config.depth + 1, config.width)
 
 
@@ -109,7 +109,7 @@ def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, C
 
 
 def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, component: Tok2Vec) -> Model[InT, OutT]:
-    """Make what replaces a listener: its own biLM, with the mix that the listener has learned.
+    """Build the model that replaces a listener: its own biLM, with the mix that the listener has learned.
 
     model (Model): A copy of the component's model.
     listener (Tok2VecListener): The listener.
@@ -126,7 +126,7 @@ def replace_listener(model: Model[InT, OutT], listener: Tok2VecListener, compone
 def replace_listener_cfg(
     config: dict[str, Any], component_config: dict[str, Any] | None, listener_config: dict[str, Any]
 ) -> dict[str, Any]:
-    """Make the config of what replaces a listener.
+    """Make the config of the model that replaces a listener.
 
     config (dict): The config that builds the component's model.
     component_config (dict | None): The `model` block of the component's config.
@@ -134,9 +134,9 @@ def replace_listener_cfg(
         wherever the listener is. The first listener in it is meant, since those before it have been replaced.
     RETURNS (dict): The config.
     """
-    listener = next(_find_listeners(listener_config, LISTENER_ARCHITECTURE), {})
+    listener = next(_find_blocks(listener_config, LISTENER_ARCHITECTURE), {})
     names = [field.name for field in fields(MixSettings)]
-    if not listener and not any(_find_listeners(listener_config, STOCK_ARCHITECTURE)):
+    if not listener and not any(_find_blocks(listener_config, STOCK_ARCHITECTURE)):
         warnings.warn(
             f"spaCy does not say where in the config the replaced listener is, so the settings of `elmo` are written there. "
             f"Before you save the pipeline, set {', '.join(names)} to those of the listener.",
@@ -145,9 +145,9 @@ def replace_listener_cfg(
     return {**config, **{name: listener[name] for name in names if name in listener}}
 
 
-def _find_listeners(config: dict[str, Any], architecture: str) -> Iterator[dict[str, Any]]:
+def _find_blocks(config: dict[str, Any], architecture: str) -> Iterator[dict[str, Any]]:
     if config.get("@architectures") == architecture:
         yield config
     for value in config.values():
         if isinstance(value, dict):
-            yield from _find_listeners(value, architecture)
+            yield from _find_blocks(value, architecture)

@@ -17,15 +17,15 @@ from ..bilm.embed import embed_sentences
 from ..bilm.model import BiLM
 from ..models import find_existing_weights, find_weights
 from .cache import EncoderCache
-from .forks import survive_forks
-from .settings import EncoderSettings, invalid
+from .forks import use_one_thread_after_fork
+from .settings import EncoderSettings, config_error
 from .torch_shim import TorchShim
 from .windows import doc_windows
 
 InT = list[Doc]
 OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
 
-survive_forks()
+use_one_thread_after_fork()
 
 
 def encoder(settings: EncoderSettings) -> Model[InT, OutT]:
@@ -72,9 +72,11 @@ class BiLMShim(TorchShim):
         return self
 
     def finish_update(self, optimizer: Optimizer) -> None:
+        if self.bilm is None:
+            return  # spaCy finishes the update of components that were not updated, too
         if optimizer.averages is not None:
             # Thinc's averages start from zeros, which would shrink a pretrained model in its first steps.
-            for name, parameter in self._model.named_parameters():
+            for name, parameter in self.bilm.named_parameters():
                 if parameter.grad is not None and (self.id, name) not in optimizer.averages:
                     optimizer.averages[self.id, name] = cast(FloatsXd, torch2xp(parameter.detach().clone()))
         super().finish_update(cast(Optimizer, partial(optimizer, lr_scale=self.learn_rate_share)))
@@ -89,19 +91,19 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
     """Give the biLM of an encoder, reading its weights if there is none yet.
 
     model (Model): The encoder.
-    reread (bool): Whether a biLM that may have been trained starts again from its weights, where they still exist.
+    reread (bool): Whether to read the weights again if the biLM may have been trained and they still exist.
     RETURNS (BiLM): The biLM.
     """
     shim, settings = shim_of(model), model.attrs["settings"]
     if shim.bilm is None or (reread and not settings.frozen and find_weights(settings.weights).is_dir()):
-        # The weights outlive whatever mode this call was made in.
+        # Weights that are loaded in inference mode could not be trained later.
         with torch.inference_mode(False), _shown_as_config_error():
             bilm = weights_io.load_weights(find_existing_weights(settings.weights), get_torch_default_device())
         shim.bilm = bilm.requires_grad_(not settings.frozen)
     return cast(BiLM, shim.bilm)
 
 
-def read_config(settings: EncoderSettings) -> BiLMConfig:
+def read_bilm_config(settings: EncoderSettings) -> BiLMConfig:
     """RETURNS (BiLMConfig): The sizes of the biLM that the settings name."""
     with _shown_as_config_error():
         return weights_io.load_config(find_existing_weights(settings.weights))
@@ -112,7 +114,7 @@ def _shown_as_config_error() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise invalid(str(error)) from None
+        raise config_error(str(error)) from None
 
 
 def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:

@@ -7,7 +7,7 @@ from typing import Any
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
-from .settings import invalid
+from .settings import config_error
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nI)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -59,10 +59,12 @@ def fixed_weights(choice: str | int | list[float], n_layers: int) -> list[float]
         choice = n_layers - 1
     if isinstance(choice, list):
         if len(choice) != n_layers:
-            raise invalid(f"layers has {len(choice)} weights, but this biLM has {n_layers} layers. Give one for each.")
+            raise config_error(
+                f"layers has {len(choice)} weights, but this biLM has {n_layers} layers. Give one for each."
+            )
         return choice
     if not isinstance(choice, int) or not -n_layers <= choice < n_layers:
-        raise invalid(
+        raise config_error(
             f"layers must be 'mix', 'mean', 'top', 'concat', an index from 0 (the token layer) to {n_layers - 1} (the top) "
             f"or {n_layers} weights, got {choice!r}."
         )

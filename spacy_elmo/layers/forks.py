@@ -6,7 +6,7 @@ from functools import partial
 import torch
 
 
-def survive_forks() -> None:
+def use_one_thread_after_fork() -> None:
     """Let torch run in one thread in every process that is forked from this one.
 
     A forked process inherits torch's thread pool without its threads, and would wait for them for ever. With one thread

@@ -25,7 +25,7 @@ def forward(model: Model[InT, OutT], layers: InT, is_train: bool) -> tuple[OutT,
     mean = partial(model.ops.xp.mean, axis=-1, keepdims=True)
     centred = [layers_LTO - mean(layers_LTO) for layers_LTO in layers]
     variances = [mean(layers_LTO**2) for layers_LTO in centred]
-    # Whitespace has zeros, and nobody learns from its gradient, which would be as large as a division by nearly zero makes it.
+    # Whitespace vectors are zeros. Their scale is 0: dividing by almost zero would give huge gradients.
     scales = [(variance > 0) / model.ops.xp.sqrt(variance + EPSILON) for variance in variances]
     outputs = [layers_LTO * scale for layers_LTO, scale in zip(centred, scales, strict=True)]
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
-from .settings import invalid
+from .settings import config_error
 
 InT = list[Doc]
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -37,7 +37,7 @@ class Link:
     """
 
     def __init__(self, upstream: Upstream) -> None:
-        self._upstream = ref(upstream)
+        self._upstream: Callable[[], Upstream | None] = ref(upstream)
         self._held: Upstream | None = None
 
     @property
@@ -50,13 +50,13 @@ class Link:
         copied = memo.get(id(self.upstream))
         return self if copied is None else Link(copied)
 
-    def __getstate__(self) -> Upstream | None:
-        return self.upstream
+    def __getstate__(self) -> tuple[Upstream | None]:
+        return (self.upstream,)
 
-    def __setstate__(self, upstream: Upstream) -> None:
-        self._upstream = ref(upstream)
+    def __setstate__(self, state: tuple[Upstream | None]) -> None:
         # In a new process nothing else may hold it: nlp.pipe(n_process=2) sends only the components that are not disabled.
-        self._held = upstream
+        (self._held,) = state
+        self._upstream = (lambda: None) if self._held is None else ref(self._held)
 
 
 class ElmoListener(Tok2VecListener):
@@ -111,7 +111,7 @@ def forward(model: ElmoListener, docs: InT, is_train: bool) -> tuple[OutT, Calla
 
 
 def link_stock_listener(listener: Tok2VecListener, upstream: Upstream) -> None:
-    """Let a stock `spacy.Tok2VecListener.v1` listen to `elmo`, until `unlink_stock_listener`.
+    """Let a stock `spacy.Tok2VecListener.v1` listen to `elmo`, until `unlink`.
 
     Its own forward function takes an empty doc for one that was never annotated, and fails if its upstream is frozen and
     does not annotate. The one that it gets here asks the upstream instead.
@@ -125,18 +125,21 @@ def link_stock_listener(listener: Tok2VecListener, upstream: Upstream) -> None:
     )
 
 
-def unlink_stock_listener(listener: Tok2VecListener) -> None:
-    """Give a stock listener spaCy's own callbacks back, so that it can listen to any other tok2vec.
+def unlink(listener: Tok2VecListener) -> None:
+    """Disconnect a listener from its `elmo`. A stock one gets spaCy's callbacks back: it can listen to any other tok2vec.
 
     listener (Tok2VecListener): The listener.
     """
-    listener.replace_callbacks(forward_stock)
+    if isinstance(listener, ElmoListener):
+        listener.link = None
+    else:
+        listener.replace_callbacks(forward_stock)
 
 
 def _init_stock_listener(model: Tok2VecListener, X: Any = None, Y: Any = None, *, link: Link) -> None:
     """Check before training that the listener fits. If its `elmo` was removed, it is initialized for another upstream."""
     if link.upstream is None:
-        unlink_stock_listener(model)
+        unlink(model)
     else:
         link.upstream.check_listener(model)
 
@@ -146,7 +149,9 @@ def _forward_stock_listener(
 ) -> tuple[OutT, Callable[[OutT], Any]]:
     if is_train and model._batch_id is not None and model._batch_id == Tok2VecListener.get_batch_id(docs):
         # The batch was sent by one of spaCy's components, which has taken the place of `elmo`.
-        unlink_stock_listener(model)
+        unlink(model)
+        return cast(tuple[OutT, Callable[[OutT], Any]], forward_stock(model, docs, is_train))
+    if not is_train and model.upstream_name == "*" and _have_other_vectors(model, docs):
         return cast(tuple[OutT, Callable[[OutT], Any]], forward_stock(model, docs, is_train))
     upstream = _get_upstream(model, link)
     upstream.check_listener(model)
@@ -154,6 +159,14 @@ def _forward_stock_listener(
     if received is None:
         return upstream.provide_vectors(docs, is_train=is_train), lambda d_vectors: []
     return received
+
+
+def _have_other_vectors(model: Tok2VecListener, docs: InT) -> bool:
+    """Say whether another tok2vec has annotated docs, and no `elmo`: then "*" means that one."""
+    full = [doc for doc in docs if len(doc)]
+    return bool(full) and all(
+        doc._.elmo_layers is None and doc.tensor.shape[1:] == (model.get_dim("nO"),) for doc in full
+    )
 
 
 def take_batch(listener: Tok2VecListener, docs: InT, *, is_train: bool) -> tuple[Any, Callable[[Any], Any]] | None:
@@ -190,7 +203,7 @@ def batch_id(docs: InT) -> int:
 def _get_upstream(model: Tok2VecListener, link: Link | None) -> Upstream:
     upstream = link.upstream if link is not None else None
     if upstream is None:
-        raise invalid(
+        raise config_error(
             f"A listener has upstream = {model.upstream_name!r}, but no 'elmo' component of that name comes before it in the "
             f"pipeline. Add one (it must come first), or correct the listener's upstream. If the component was sourced, source "
             f"'elmo' with it, or replace its listener with its own biLM (nlp.replace_listeners) before you source it."

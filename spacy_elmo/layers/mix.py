@@ -17,10 +17,10 @@ OutT = list[Floats2d]  # for each doc: (nT, nO)
 
 
 def mix(settings: MixSettings) -> Model[InT, OutT]:
-    """Build what turns all layers into one vector per token.
+    """Build a mix: layers to one vector per token.
 
-    settings (MixSettings): How.
-    RETURNS (Model): The layer. Its dims are those of `mixer_of`, and `fit_mix` sets them.
+    settings (MixSettings): The settings.
+    RETURNS (Model): The layer. `mixer_of` gives the part that has its dims, and `fit_mix` sets them.
     """
     mixer: Model[InT, OutT]
     if settings.layers == LEARNED:
@@ -50,25 +50,21 @@ def mix_sizes(model: Model[InT, OutT]) -> tuple[int | None, int | None]:
 
 
 def fit_mix(model: Model[InT, OutT], n_layers: int, width: int) -> None:
-    """Tell a mix the sizes of the biLM. A learned mix gets weights if it has none.
+    """Set the sizes of a mix to those of the biLM. A learned mix gets weights if it has none.
 
     model (Model): The mix. It may have these sizes already, but no others.
     n_layers (int): Layers of the biLM, the token layer included.
     width (int): The width of each.
     """
     mixer = mixer_of(model)
-    if mixer.has_dim("nO"):
-        return
-    learned = {name: mixer.get_param(name) for name in mixer.param_names if mixer.has_param(name)}
-    mixer.set_dim("nL", n_layers)
-    mixer.set_dim("nI", width)
-    mixer.initialize()
-    for name, value in learned.items():
-        mixer.set_param(name, value)
+    if not mixer.has_dim("nO"):
+        mixer.set_dim("nL", n_layers)
+        mixer.set_dim("nI", width)
+        mixer.initialize()
 
 
 def reset_mix(model: Model[InT, OutT]) -> None:
-    """Forget the sizes and the weights of a mix.
+    """Reset the sizes and the weights of a mix.
 
     model (Model): The mix.
     """

@@ -30,10 +30,11 @@ def scalar_mix(*, gamma: float, l2: float) -> Model[InT, OutT]:
 
 
 def init(model: Model[InT, OutT], X: Any = None, Y: Any = None, *, gamma: float) -> None:
-    """Set the mix to the mean of the layers."""
-    model.set_dim("nO", model.get_dim("nI"))
-    model.set_param("w", model.ops.alloc1f(model.get_dim("nL")))
-    model.set_param("gamma", model.ops.asarray1f([gamma]))
+    """Set the mix to the mean of the layers, unless it has learned weights."""
+    if not model.has_param("w"):
+        model.set_param("gamma", model.ops.asarray1f([gamma]))
+        model.set_param("w", model.ops.alloc1f(model.get_dim("nL")))
+    model.set_dim("nO", model.get_dim("nI"))  # last: another thread takes it for ready
 
 
 def layer_weights(model: Model[InT, OutT]) -> list[float]:

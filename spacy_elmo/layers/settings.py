@@ -36,20 +36,20 @@ class MixSettings:
     def __post_init__(self) -> None:
         if isinstance(self.layers, str) and self.layers not in LAYER_CHOICES:
             choices = ", ".join(map(repr, LAYER_CHOICES))
-            raise invalid(
+            raise config_error(
                 f"layers must be one of {choices}, the index of a layer or a list of weights, got {self.layers!r}."
             )
         if not 0 <= self.dropout < 1:
-            raise invalid(f"dropout must be from 0 to below 1, got {self.dropout}.")
+            raise config_error(f"dropout must be from 0 to below 1, got {self.dropout}.")
         if self.l2 < 0:
-            raise invalid(f"l2 must be 0 or more, got {self.l2}.")
+            raise config_error(f"l2 must be 0 or more, got {self.l2}.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListenerSettings(MixSettings):
-    """The settings of a listener: its own mix, and whom it listens to.
+    """The settings of a listener: its mix, and its upstream component.
 
-    upstream (str): The name of the `elmo` component to listen to.
+    upstream (str): The name of the `elmo` component to listen to, or "*" for any.
     """
 
     upstream: str = "elmo"
@@ -62,11 +62,11 @@ class EncoderSettings:
     """How an encoder runs its biLM. They are not stored with the weights: a loaded pipeline takes them from its config.
 
     weights (str | None): A weights directory, the name of a bundled model, or null for the default one.
-    frozen (bool): Whether the biLM stays as it is in training. The mix is trained all the same.
+    frozen (bool): Whether the biLM stays as it is in training. The mix is always trained.
     initial_state (str): What the LSTMs start each sentence from: "stored" for the state that came with the weights, where
         there is one, or "zero".
-    max_batch_items (int): The most tokens that go through the biLM at once: bounds the memory.
-    window (int): The most tokens that are read in one go; longer sentences are cut into overlapping windows.
+    max_batch_items (int): The maximum number of tokens that go through the biLM at once. It bounds the memory.
+    window (int): The maximum number of tokens of a window; longer sentences are cut into overlapping windows.
     overlap (int): Tokens of context that a window has on either side of a cut.
     cache_mb (int): Megabytes of the frozen biLM's outputs to cache in training, where each epoch needs them again.
     cache_dir (str | None): A directory for outputs that do not fit, or null to compute them again.
@@ -84,18 +84,20 @@ class EncoderSettings:
     learn_rate_share: float = 0.1
 
     def __post_init__(self) -> None:
+        if self.weights == "":
+            raise config_error("weights must be a directory, the name of a bundled model or null, got an empty text.")
         if self.max_batch_items < 1:
-            raise invalid(f"max_batch_items must be 1 or more, got {self.max_batch_items}.")
+            raise config_error(f"max_batch_items must be 1 or more, got {self.max_batch_items}.")
         if self.cache_mb < 0:
-            raise invalid(f"cache_mb must be 0 or more, got {self.cache_mb}.")
+            raise config_error(f"cache_mb must be 0 or more, got {self.cache_mb}.")
         if not self.learn_rate_share > 0:
-            raise invalid(
+            raise config_error(
                 f"learn_rate_share must be above 0, got {self.learn_rate_share}. To keep the biLM as it is, set frozen = true."
             )
         try:
             check_window(self.window, self.overlap)
         except ValueError as error:
-            raise invalid(str(error)) from None
+            raise config_error(str(error)) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,7 @@ class ComponentSettings:
     vector_hooks: bool = False
 
 
-def takes(*settings: type, without: Collection[str] = ()) -> Callable[[FunctionT], FunctionT]:
+def with_settings_of(*settings: type, without: Collection[str] = ()) -> Callable[[FunctionT], FunctionT]:
     """Give a function with **kwargs the parameters of settings classes. spaCy fills and checks configs by signatures.
 
     settings (type): Settings classes.
@@ -141,6 +143,6 @@ def takes(*settings: type, without: Collection[str] = ()) -> Callable[[FunctionT
     return decorate
 
 
-def invalid(message: str) -> ConfigValidationError:
+def config_error(message: str) -> ConfigValidationError:
     """RETURNS (ConfigValidationError): An error that `spacy train` shows as a message, without a traceback."""
     return ConfigValidationError(title="Config validation error", desc=message, show_config=False)

@@ -21,12 +21,12 @@ def tok2vec(
 ) -> Model[InT, OutT]:
     """Compute h_k = encode([x_k; ELMo_k]), and [h_k; ELMo'_k] if ELMo is wanted at the output, too.
 
-    spaCy's encoders have an input of their own output's width, so that what goes in is brought to that width first.
+    spaCy's encoders expect an input of their output's width, so a maxout layer brings the input to that width.
 
     embed (Model | None): Gives x_k; None to encode ELMo alone.
     elmo_in (Model | None): Gives ELMo_k; None to encode x_k alone.
-    encode (Model | None): The encoder; None to leave [x_k; ELMo_k] as it is, for a task that has an encoder of its own.
-    elmo_out (Model | None): Gives ELMo'_k, with a mix of its own; None for no ELMo at the output.
+    encode (Model | None): The encoder; None to leave [x_k; ELMo_k] as it is, for a task that has its own encoder.
+    elmo_out (Model | None): Gives ELMo'_k, with its own mix; None for no ELMo at the output.
     RETURNS (Model): Docs to vectors.
     """
     inputs = [layer for layer in (embed, elmo_in) if layer is not None]

@@ -1,4 +1,4 @@
-"""Thinc's bridge to torch, mended: averaged weights reach torch's parameters."""
+"""Thinc's PyTorch shim, with averaged weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from thinc.types import FloatsXd
 
 
 class TorchShim(PyTorchShim):
-    """Thinc's shim looks for averaged weights under names that no optimizer uses, so that a pipeline would be evaluated and
-    saved with averages in one half and the last weights in the other."""
+    """Lets [training.optimizer.use_averages] reach torch's weights. Thinc's shim looks up averages under names that no
+    optimizer uses, so torch's weights would be evaluated and saved without averaging."""
 
     @contextmanager
     def use_params(self, params: dict[Any, FloatsXd]) -> Iterator[None]:
-        """Run with other weights for a while: [training.optimizer.use_averages].
+        """Use other weights inside a `with` block.
 
         params (dict): Weights by the id of the shim, and their name.
         """

@@ -1,4 +1,4 @@
-"""A doc as the stretches of words that the biLM reads in one go."""
+"""The windows of a doc: the tokens that the biLM reads together."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from ..corpora.sentences import doc_sentences
 
 
 class Window(NamedTuple):
-    """Tokens to read together, and which of them to keep; the others are there for context only.
+    """Tokens to read together, and which of them to keep. The others are context.
 
     tokens (list[int]): The positions in the doc.
     keep (slice): The part of `tokens` whose vectors count.
@@ -20,15 +20,14 @@ class Window(NamedTuple):
 
 
 def doc_windows(doc: Doc, size: int, overlap: int) -> Iterator[Window]:
-    """Cut a doc into windows: its sentences where they are set, the whole doc otherwise, and where that is too long,
-    overlapping pieces of it.
+    """Cut a doc into windows: its sentences where they are set, otherwise the whole doc. A sentence that is longer than a
+    window is cut into overlapping windows.
 
-    Each token of a piece has `overlap` tokens of context before and after it, or all there are in its sentence, so that
-    a cut is hardly felt, however long the sentence, and pieces run in parallel like any other sentences. Carrying the
-    LSTM's state over the cut would be exact, but makes one long doc as slow as its tokens read one by one.
+    Each token keeps `overlap` tokens of context on both sides of a cut. Windows run in parallel, like sentences. Carrying the
+    LSTM's state over a cut would be exact, but a long doc would then be read one token at a time.
 
     doc (Doc): The doc.
-    size (int): The most tokens in a window, context included.
+    size (int): The maximum number of tokens in a window, context included.
     overlap (int): Tokens of context on either side of a cut.
     YIELDS (Window): The windows. They keep every token that is not whitespace exactly once.
     """
@@ -40,18 +39,15 @@ def doc_windows(doc: Doc, size: int, overlap: int) -> Iterator[Window]:
         start = 0  # of what is kept
         while start < len(tokens):
             first = max(0, start - overlap)
-            # The last piece may read on to the end of the sentence, since it needs no context there.
+            # The last window may reach to the end of the sentence: no context follows there.
             end = len(tokens) if len(tokens) - first <= size else first + size - overlap
             yield Window(tokens[first : end + overlap], slice(start - first, end - first))
             start = end
 
 
 def check_window(size: int, overlap: int) -> None:
-    """Refuse windows that would never get anywhere."""
+    """Check that a window is longer than its two overlaps."""
     if overlap < 0:
         raise ValueError(f"overlap must be 0 or more, got {overlap}.")
     if 2 * overlap >= size:
-        raise ValueError(
-            f"window must be more than twice the overlap, so that a window has tokens of its own; "
-            f"got window = {size} and overlap = {overlap}."
-        )
+        raise ValueError(f"window must be more than twice the overlap, got window = {size} and overlap = {overlap}.")

@@ -8,7 +8,7 @@ from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
 from thinc.api import Model
 
 from .listener import ElmoListener
-from .settings import invalid
+from .settings import config_error
 
 
 class ListenerMap(dict[str, list[Tok2VecListener]]):
@@ -34,7 +34,7 @@ class ListenerMap(dict[str, list[Tok2VecListener]]):
 
 
 def check_wiring(elmo: Any, nlp: Language) -> None:
-    """Refuse listeners that nobody would feed, and those that two components would feed.
+    """Check that each listener has exactly one upstream.
 
     elmo (Elmo): The component. It connects the listeners of "*" that fit, now that its width is known.
     nlp (Language): Its pipeline.
@@ -43,7 +43,7 @@ def check_wiring(elmo: Any, nlp: Language) -> None:
     earlier, later = nlp.pipeline[:position], nlp.pipeline[position + 1 :]
     for name, component in earlier:
         if any(listener.upstream_name == elmo.name for listener in _find_listeners(component)):
-            raise invalid(
+            raise config_error(
                 f"'{name}' listens to '{elmo.name}', which comes after it. Put '{elmo.name}' before '{name}'."
             )
     for _, component in later:
@@ -66,9 +66,9 @@ def _check_shared_listeners(elmo: Any, name: str, other: Tok2Vec) -> None:
     }
     if shared:
         is_own = any(isinstance(listener, ElmoListener) for both in shared.values() for listener in both)
-        raise invalid(
-            f"Listeners with upstream = '*' in {list(shared)} listen to both '{elmo.name}' and '{name}', and only one of them "
-            f'would be heard. Name it in each listener, such as upstream = "{elmo.name if is_own else name}".'
+        raise config_error(
+            f"Listeners with upstream = '*' in {list(shared)} listen to both '{elmo.name}' and '{name}'. A listener can "
+            f'have only one upstream. Set it by name, such as upstream = "{elmo.name if is_own else name}".'
         )
 
 

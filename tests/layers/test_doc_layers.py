@@ -8,7 +8,7 @@ import spacy
 from numpy.testing import assert_array_equal
 from spacy.tokens import Doc, DocBin
 
-from spacy_elmo.layers.doc_layers import KEY, computed_layers, set_layers
+from spacy_elmo.layers.doc_layers import KEY, add_layers, computed_layers, set_layers
 
 LAYERS = numpy.arange(3 * 4 * 2, dtype="float32").reshape(3, 4, 2)
 
@@ -73,3 +73,15 @@ def test_joined_docs_warn_once_a_doc(doc: Doc) -> None:
     assert "'elmo_layers'" in str(caught[0].message)
     assert joined is not None
     assert joined._.elmo_layers is None
+
+
+def test_each_component_has_its_layers(doc: Doc) -> None:
+    other, third = LAYERS + 1, LAYERS + 2
+    add_layers(doc, other, "other")  # for its listeners: it has not annotated the doc
+    assert_array_equal(doc._.elmo_layers, LAYERS)
+    set_layers(doc, third, "third")
+    assert_array_equal(doc._.elmo_layers, third)
+    for name, layers_LTW in (("elmo", LAYERS), ("other", other), ("third", third)):
+        assert computed_layers(doc, name) is layers_LTW
+    set_layers(doc, None, "third")
+    assert_array_equal(doc._.elmo_layers, LAYERS)

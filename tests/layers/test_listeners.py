@@ -3,23 +3,21 @@
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy
 import pytest
 import spacy
-import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from thinc.api import Adam, Config, fix_random_seed
+from thinc.api import Config
 
 from spacy_elmo.layers.encoder import get_bilm
 from spacy_elmo.layers.listener import ElmoListener
-from spacy_elmo.pipeline import Elmo
 
 from ..helpers import random_bilm
 from ..listening import (
@@ -35,25 +33,8 @@ from ..listening import (
     make_nlp,
     mix_weights,
     same_entities,
-    save_random_weights,
-    train_both,
     update,
 )
-
-
-@pytest.fixture(autouse=True)
-def seed() -> None:
-    fix_random_seed(0)
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return save_random_weights(tmp_path_factory.mktemp("weights") / "a")
-
-
-@pytest.fixture(scope="module")
-def trained(weights: str) -> Language:
-    return train_both(weights)
 
 
 def test_each_listener_learns_its_own_mix(trained: Language) -> None:
@@ -86,7 +67,7 @@ def test_listener_infers_width_and_depth(weights: str) -> None:
     ("listener", "config"), [({**OWN, "layers": "concat"}, {}), ({**STOCK, "width": 36}, {"layers": "concat"})]
 )
 @pytest.mark.parametrize("frozen", [True, False])
-def test_layers_side_by_side(
+def test_concatenated_layers(
     weights: str, listener: dict[str, Any], config: dict[str, Any], frozen: bool, tmp_path: Path
 ) -> None:
     nlp = make_nlp(weights, listener, **config, frozen=frozen)
@@ -101,6 +82,7 @@ def test_layers_side_by_side(
     same_entities(spacy.load(tmp_path / "replaced", exclude=["elmo"]), nlp)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", [STOCK, OWN])
 @pytest.mark.parametrize(
     "kwargs", [{}, {"annotates": ["elmo"]}, {"exclude": ["elmo"]}, {"exclude": ["elmo"], "annotates": ["elmo"]}]
@@ -115,17 +97,8 @@ def test_ner_learns_with_empty_docs_frozen_or_not(
     assert moved == (listener is STOCK and "exclude" not in kwargs)
 
 
-@pytest.mark.parametrize("listener", [STOCK, OWN])
-def test_unfrozen_bilm_learns_beside_empty_docs(weights: str, listener: dict[str, Any]) -> None:
-    nlp = make_nlp(weights, listener, frozen=False)
-    examples = make_examples(nlp, with_empty=True)
-    examples.insert(1, Example.from_dict(nlp.make_doc("  \n "), {}))
-    update(nlp, 100, examples)
-    assert entities(nlp) == LEARNED
-
-
 @pytest.mark.parametrize("frozen", [True, False])
-def test_initialize_starts_anew(weights: str, frozen: bool) -> None:
+def test_initialize_starts_from_scratch(weights: str, frozen: bool) -> None:
     nlp = make_nlp(weights, OWN, STOCK, frozen=frozen)
     update(nlp, 5)
     bilm = nlp.get_pipe("elmo").load()
@@ -151,7 +124,7 @@ def test_batches_do_not_outlive_their_step(weights: str) -> None:
         assert_allclose(one, other, atol=1e-6)
 
 
-def test_what_a_component_that_is_not_trained_was_sent_is_dropped(weights: str) -> None:
+def test_batches_of_components_that_are_not_trained_are_dropped(weights: str) -> None:
     nlp = make_nlp(weights, OWN, STOCK)
     update(nlp, 1)
     for name in ("ner", "tagger"):
@@ -162,7 +135,7 @@ def test_what_a_component_that_is_not_trained_was_sent_is_dropped(weights: str) 
         pickle.dumps(nlp)
 
 
-def test_bilm_does_not_run_in_training_if_nobody_listens(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bilm_does_not_run_in_training_without_listeners(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = make_nlp(weights)
     nlp.add_pipe("tagger")
     nlp.initialize(lambda: make_examples(nlp))
@@ -201,7 +174,7 @@ def test_batch_of_empty_docs(weights: str, listener: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kwargs", [{}, {"exclude": ["elmo"]}])
 @pytest.mark.parametrize(("settings", "expected"), [({"cache_mb": 0}, 1), ({"frozen": False}, 1), ({}, 0)])
-def test_bilm_runs_once_a_batch_and_not_at_all_when_it_is_remembered(
+def test_bilm_runs_once_per_batch_and_not_at_all_if_cached(
     weights: str, kwargs: dict[str, Any], settings: dict[str, Any], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nlp = make_nlp(weights, OWN, STOCK, **settings)
@@ -219,6 +192,7 @@ def test_bilm_runs_once_a_batch_and_not_at_all_when_it_is_remembered(
     assert len(calls) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "model"),
     [
@@ -260,78 +234,6 @@ def test_other_components(weights: str, factory: str, model: dict[str, Any], lis
         assert [max(doc.cats, key=doc.cats.__getitem__) for doc in docs] == ["A", "B", "B"]
 
 
-def test_frozen_bilm_stays_and_unfrozen_one_learns(weights: str) -> None:
-    for frozen in (True, False):
-        for listener in (STOCK, OWN):
-            nlp = make_nlp(weights, listener, frozen=frozen)
-            nlp.get_pipe("elmo").load()
-            before = {k: v.clone() for k, v in get_bilm(nlp.get_pipe("elmo").encoder).state_dict().items()}
-            update(nlp, 3)
-            after = get_bilm(nlp.get_pipe("elmo").encoder).state_dict()
-            moved = {name for name in before if not numpy.array_equal(before[name].numpy(), after[name].numpy())}
-            assert moved == (set() if frozen else set(before))
-
-
-def test_averages_reach_an_unfrozen_bilm(weights: str) -> None:
-    nlp = make_nlp(weights, OWN, frozen=False)
-    nlp.initialize(lambda: make_examples(nlp))
-    optimizer = Adam(0.01, use_averages=True)
-    for _ in range(5):
-        nlp.update(make_examples(nlp), sgd=optimizer)
-    before = {name: parameter.detach() for name, parameter in random_bilm(1).named_parameters()}
-    bilm, vectors = get_bilm(nlp.get_pipe("elmo").encoder), nlp("Ada wrote it .").tensor
-    raw = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
-    with nlp.use_params(optimizer.averages):
-        averages = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
-        assert [name for name, values in averages.items() if torch.equal(values, raw[name])] == []
-        # Between where it was and where it is, not on the way from zero.
-        for name, values in averages.items():
-            assert (values - before[name]).norm() < (raw[name] - before[name]).norm() + 1e-6, name
-        assert not numpy.allclose(nlp("Ada wrote it .").tensor, vectors, atol=1e-5)
-    assert_array_equal(nlp("Ada wrote it .").tensor, vectors)
-
-
-@pytest.mark.parametrize("share", [1.0, 0.1, 0.003])
-def test_unfrozen_bilm_has_a_learning_rate_of_its_own(weights: str, share: float) -> None:
-    nlp = make_nlp(weights, OWN, frozen=False, learn_rate_share=share)
-    update(nlp, 2)  # the task's last layer starts from zero, and no gradient comes through it at first
-    bilm, listener = get_bilm(nlp.get_pipe("elmo").encoder), nlp.get_pipe("ner").model.get_ref("tok2vec")
-    gamma = next(node for node in listener.walk() if node.has_param("gamma"))
-    gamma_before = float(gamma.get_param("gamma")[0])
-    before = {name: parameter.detach().clone() for name, parameter in bilm.named_parameters()}
-    nlp.update(make_examples(nlp), sgd=Adam(0.02, L2=0.0, grad_clip=0.0))
-    # Adam's first step is as long as the learning rate, whatever the gradient, unless that is next to nothing.
-    moved = {
-        name: float((parameter.detach() - before[name]).abs().max()) for name, parameter in bilm.named_parameters()
-    }
-    assert moved.keys() == before.keys()
-    assert list(moved.values()) == pytest.approx([0.02 * share] * len(moved), rel=0.02)
-    assert abs(gamma.get_param("gamma")[0] - gamma_before) == pytest.approx(0.02, rel=0.02)
-
-
-@pytest.mark.parametrize("share", [0.0, -1.0])
-def test_learning_rate_that_is_none(weights: str, share: float) -> None:
-    with pytest.raises(ValueError, match=f"learn_rate_share must be above 0, got {share}.*set frozen = true"):
-        make_nlp(weights, frozen=False, learn_rate_share=share)
-
-
-def test_unfrozen_bilm_sums_the_gradients_of_its_listeners(weights: str) -> None:
-    def gradient(*listeners: dict[str, Any]) -> Any:
-        nlp = make_nlp(weights, frozen=False)
-        elmo = cast(Elmo, nlp.get_pipe("elmo"))
-        examples = make_examples(nlp)
-        own = [ElmoListener("elmo", elmo.mix) for _ in listeners]
-        for listener in own:
-            elmo.add_listener(listener, "x")
-        elmo.update(examples)
-        for listener in own:
-            vectors, backprop = listener.begin_update([example.predicted for example in examples])
-            backprop([numpy.ones_like(vectors_TW) for vectors_TW in vectors])
-        return get_bilm(elmo.encoder).char_cnn.embedding.weight.grad.numpy()  # type: ignore[union-attr]
-
-    assert_allclose(gradient(OWN, OWN), 2 * gradient(OWN), atol=1e-4)
-
-
 def test_dropout_of_the_listener_is_not_that_of_training(weights: str) -> None:
     nlp = make_nlp(weights, {**OWN, "dropout": 0.9})
     examples = make_examples(nlp)
@@ -345,7 +247,7 @@ def test_dropout_of_the_listener_is_not_that_of_training(weights: str) -> None:
 
 
 @pytest.mark.parametrize("keep_layers", [True, False])
-def test_bilm_runs_once_for_all_that_listen(weights: str, keep_layers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bilm_runs_once_for_all_listeners(weights: str, keep_layers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = make_nlp(weights, OWN, STOCK, keep_layers=keep_layers)
     update(nlp, 1)
     bilm = nlp.get_pipe("elmo").load()
@@ -360,7 +262,7 @@ def test_bilm_runs_once_for_all_that_listen(weights: str, keep_layers: bool, mon
     assert len(calls) == 1
 
 
-def test_docs_that_were_retokenized(trained: Language) -> None:
+def test_retokenized_docs_are_embedded_again(trained: Language) -> None:
     elmo, ner = trained.get_pipe("elmo"), trained.get_pipe("ner")
     doc = elmo(trained.make_doc("Ada wrote it"))
     with doc.retokenize() as retokenizer:
@@ -424,6 +326,7 @@ def read_test_corpus() -> Any:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [[], ["elmo"]])
 @pytest.mark.parametrize("annotating", [[], ["elmo"]])
 def test_spacy_train(weights: str, frozen: list[str], annotating: list[str], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.layers.vector_hooks import set_vector_hooks
 
 from ..helpers import make_elmo_nlp, random_bilm
 
@@ -59,9 +60,14 @@ def test_serialized_doc_keeps_its_vectors(weights: str) -> None:
     assert_array_equal(restored._.elmo_layers, doc._.elmo_layers)
 
 
-def test_token_and_lexeme_of_the_same_word(nlp: Language) -> None:
+def test_similarity_with_lexemes_is_spacys(nlp: Language) -> None:
     doc = nlp(TEXT)
-    assert doc[1].similarity(nlp.vocab["play"]) == 1.0
+    play, broadway = nlp.vocab["play"], nlp.vocab["Broadway"]
+    assert [doc[1].similarity(play), doc[1:2].similarity(play)] == [1.0, 1.0]
+    assert [doc[1].similarity(broadway), doc[1:3].similarity(play), doc.similarity(play)] == [0.0, 0.0, 0.0]
+    nlp.vocab.set_vector("Broadway", numpy.ones(5, dtype="float32"))
+    set_vector_hooks(doc, doc.tensor)
+    assert doc[1].similarity(broadway) == 0.0  # of another width
 
 
 def test_similarity_in_docs_that_were_serialized(nlp: Language) -> None:
@@ -90,43 +96,3 @@ def test_similarity_without_layers(nlp: Language) -> None:
     with pytest.raises(ValueError, match="The doc 'They play .* no ELMo layers.*keep_layers.*store_user_data = True"):
         doc[1]._.elmo_similarity(doc[3])
     assert nlp("")._.elmo_similarity(nlp(TEXT)) == 0.0
-
-
-def test_vector_hooks_are_off_unless_asked_for(weights: str) -> None:
-    doc = make_elmo_nlp(weights)(TEXT)
-    doc.tensor = numpy.ones((7, 3), dtype="float32")
-    assert doc[0].vector.shape == (3,)
-
-
-def test_vector_hooks_keep_elmos_vectors(weights: str) -> None:
-    nlp = make_elmo_nlp(weights, vector_hooks=True)
-    nlp.vocab.set_vector("play", numpy.ones(5, dtype="float32"))
-    doc, vectors = nlp(TEXT), make_elmo_nlp(weights)(TEXT).tensor
-    doc.tensor = numpy.ones((7, 3), dtype="float32")
-    assert_allclose(doc.vector, vectors.mean(axis=0), atol=1e-6)
-    assert_allclose(doc[1:3].vector, vectors[1:3].mean(axis=0), atol=1e-6)
-    assert_allclose([token.vector for token in doc], vectors, atol=1e-6)
-    assert doc[1].vector_norm == pytest.approx(float(numpy.linalg.norm(vectors[1])), abs=1e-6)
-    assert doc.has_vector
-    assert doc[1].has_vector
-    assert nlp("").vector.shape == (12,)
-    assert not nlp("").has_vector
-
-
-def test_vector_hooks_after_retokenization(weights: str) -> None:
-    doc = make_elmo_nlp(weights, vector_hooks=True)(TEXT)
-    vectors = doc.tensor.copy()
-    with doc.retokenize() as retokenizer:
-        retokenizer.merge(doc[1:3])
-        retokenizer.split(doc[5], ["Broad", "way"], heads=[doc[4], doc[4]])
-    assert [token.text for token in doc] == ["They", "play a", "play", "on", "Broad", "way", "."]
-    assert_allclose(doc[1].vector, vectors[1:3].mean(axis=0), atol=1e-6)
-    for i, row in ((0, 0), (2, 3), (4, 5), (5, 5), (6, 6)):
-        assert_allclose(doc[i].vector, vectors[row], atol=1e-6)
-
-
-def test_vector_hooks_of_a_doc_made_from_a_span(weights: str) -> None:
-    doc = make_elmo_nlp(weights, vector_hooks=True)(TEXT)
-    part = doc[3:6].as_doc()
-    assert_allclose([token.vector for token in part], doc.tensor[3:6], atol=1e-6)
-    assert_allclose(part.vector, doc.tensor[3:6].mean(axis=0), atol=1e-6)

@@ -16,10 +16,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config, registry
 from thinc.api import Config, Model, Optimizer, fix_random_seed
 
-from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.layers.listener import ElmoListener
-
-from ..helpers import random_bilm
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,13 +34,6 @@ EXAMPLES = [
     ("It is Turing", {"tags": ["P", "V", "N"]}),
     ("Paris is far", {"tags": ["N", "V", "A"]}),
 ]
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("weights") / "a"
-    save_weights(random_bilm(1, cell_clip=3.0, projection_clip=3.0), path)
-    return str(path)
 
 
 def make_nlp(weights: str, **parts: Any) -> Language:
@@ -123,6 +113,7 @@ def test_without_elmo_it_is_spacys_own(weights: str) -> None:
         assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [parts for parts, _, _ in PARTS])
 def test_learns_and_survives_the_disk(weights: str, parts: dict[str, Any], tmp_path: Path) -> None:
     nlp = make_nlp(weights, **parts)
@@ -139,7 +130,7 @@ def test_learns_and_survives_the_disk(weights: str, parts: dict[str, Any], tmp_p
     assert tags(spacy.load(tmp_path)) == tags(nlp)
 
 
-def test_each_listener_learns_a_mix_of_its_own(weights: str) -> None:
+def test_each_listener_learns_its_own_mix(weights: str) -> None:
     nlp = make_nlp(weights, elmo_in=ELMO, elmo_out=ELMO)
     learn(nlp, steps=10)
     tok2vec = nlp.get_pipe("tagger").model.get_ref("tok2vec")

@@ -16,7 +16,7 @@ from thinc.types import ArrayXd
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ...layers.forks import survive_forks
+from ...layers.forks import use_one_thread_after_fork
 from .chain import best_path, log_partition
 from .masks import MISSING
 from .tagger import ChainScores
@@ -33,7 +33,7 @@ CPU = torch.device("cpu")
 # processor's cache.
 DOCS_AT_ONCE = 64
 
-survive_forks()
+use_one_thread_after_fork()
 
 
 def loss_and_gradients(

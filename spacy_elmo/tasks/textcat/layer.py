@@ -8,7 +8,7 @@ import torch
 from thinc.api import ArgsKwargs, Model, get_torch_default_device, torch2xp, xp2torch
 from thinc.types import Floats2d, Floats3d
 
-from ...layers.forks import survive_forks
+from ...layers.forks import use_one_thread_after_fork
 from ...layers.torch_shim import TorchShim
 from .network import BiattentiveNetwork, Sizes
 from .weights import from_bytes, to_bytes
@@ -16,7 +16,7 @@ from .weights import from_bytes, to_bytes
 InT = list[list[Floats2d]]  # for each source (the input, and optionally the output), for each doc: (nT, nI), nT >= 1
 OutT = Floats2d  # (nB, nO)
 
-survive_forks()
+use_one_thread_after_fork()
 
 
 def biattention(sizes: Sizes, *, dropout: float | None) -> Model[InT, OutT]:
