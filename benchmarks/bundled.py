@@ -1,4 +1,4 @@
-"""Measure the speed of the model in the package, and of the tok2vec of small spaCy pipelines in the same run.
+"""Measure the speed of the bundled model, and of the tok2vec of small spaCy pipelines in the same run.
 
     python benchmarks/bundled.py TEXT.txt
 
@@ -49,7 +49,7 @@ def main() -> None:
     load = statistics.median(time_load() for _ in range(arguments.rounds))
     print("| | elmo | HashEmbedCNN, 96 x 4 | ratio |")
     print("|---|---|---|---|")
-    print_row("`nlp.pipe`, tokens a second", batches, ",.0f", "as fast")
+    print_row("`nlp.pipe`, tokens per second", batches, ",.0f", "as fast")
     print_row(f"one sentence of {len(tokenizer(SENTENCE))} tokens, milliseconds", singles, ".1f", "as long")
     print(f"| first use, which reads the weights, seconds | {load:.2f} | | |")
 

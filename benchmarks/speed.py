@@ -1,4 +1,4 @@
-"""Measure tokens a second of `elmo`, and of AllenNLP's Elmo in the same run, with the sizes of the published models.
+"""Measure tokens per second of `elmo`, and of AllenNLP's Elmo in the same run, with the sizes of the published models.
 
     python benchmarks/speed.py SENTENCES.txt
     python benchmarks/speed.py SENTENCES.txt --peer peer/bin/python --peer-module DIRECTORY
@@ -106,7 +106,7 @@ def make_bilm(cells: int, projection: int, highways: int) -> BiLM:
 
 
 def time_ours(nlp: Language, sentences: list[list[str]]) -> dict[str, float]:
-    """RETURNS (dict): Tokens a second, in batches and one sentence at a time."""
+    """RETURNS (dict): Tokens per second, in batches and one sentence at a time."""
     docs = [Doc(nlp.vocab, words=words) for words in sentences]
     start = time.perf_counter()
     for _ in nlp.pipe(docs):

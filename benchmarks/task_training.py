@@ -3,7 +3,7 @@
     python benchmarks/task_training.py [--config configs/ner.cfg] [--baseline configs/ner_baseline.cfg] [--train TRAIN.spacy]
         [--weights WEIGHTS] [--epochs 4]
 
-From the second epoch on, the outputs of the frozen biLM come from its cache. The row "no cache" has cache_mb = 0.
+From the second epoch on, the outputs of the frozen biLM come from its cache. The column "ELMo, no cache" has cache_mb = 0.
 """
 
 import argparse

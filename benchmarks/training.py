@@ -176,7 +176,7 @@ def main() -> None:
             speeds[name].append(n_words / (time.perf_counter() - start))
     plain = statistics.median(speeds["plain loop"])
     print(f"{config}\n{training}\n")
-    print("| loop | words a second | all rounds | ratio |\n|---|---|---|---|")
+    print("| loop | words per second | all rounds | ratio |\n|---|---|---|---|")
     for name, found in speeds.items():
         rounds = ", ".join(f"{speed:,.0f}" for speed in found)
         print(f"| {name} | {statistics.median(found):,.0f} | {rounds} | {statistics.median(found) / plain:.1f} |")

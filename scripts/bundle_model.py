@@ -1,4 +1,4 @@
-"""Write a language model in half precision, for a model in the package."""
+"""Write a language model in half precision, as a bundled model."""
 
 from pathlib import Path
 

@@ -84,7 +84,7 @@ def short_runs(
     for name in names:
         measured = pretrain_steps(STEPS_TO_MEASURE, config, output / "measured" / name, {**paths, **RUNS[name]})
         n_steps[name] = round(60 * minutes * measured.speed * measured.n_steps / measured.n_words)
-    typer.echo("| changed | words a second | steps | words read | minutes | perplexity | forward | backward |")
+    typer.echo("| changed | words per second | steps | words read | minutes | perplexity | forward | backward |")
     typer.echo("|---|---|---|---|---|---|---|---|")
     for name in names:
         outcome = pretrain_steps(n_steps[name], config, output / name, {**paths, **RUNS[name]})
@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
 
     n_steps, n_words (int): The number of steps, and of words that they read.
     seconds (float): The time of its steps, without evaluations.
-    speed (float): Words a second, as the median of intervals of ten steps: a short disturbance does not change it.
+    speed (float): Words per second, as the median of intervals of ten steps: a short disturbance does not change it.
     scores (dict): The scores that the run has written, such as its perplexities.
     """
 

@@ -74,7 +74,7 @@ class BiLMConfig:
 
     @property
     def width(self) -> int:
-        """RETURNS (int): Width of a layer: both directions side by side."""
+        """RETURNS (int): Width of a layer: both directions concatenated."""
         return 2 * self.projection
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,12 +22,14 @@ def compare_cli(
         help="The score to compare, such as ents_f; by default, the score by which the best model was chosen",
     ),
 ) -> None:
-    """Compare trials of two configs or more on the same test data.
+    """Compare trials of several configs.
+
+    All trials must have the same test data:
 
         python -m spacy elmo compare out/baseline out/elmo --output out/comparison
 
-    The page shows the scores of each model and of each label, the differences between seeds, the learning curve if there are
-    several fractions of the training data, and the time of training.
+    The page shows the scores per model and per label, the differences between seeds, the training time, and a curve if there
+    are several fractions of the training data.
     """
     from ..experiments.comparability import find_caveats
     from ..experiments.comparison import HTML, compare_command, compare_trial_sets, write_comparison

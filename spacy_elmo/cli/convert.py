@@ -30,7 +30,7 @@ def convert_cli(
         None,
         "--warm-up",
         "-w",
-        help="A text to find an initial state from: one sentence per line, tokens separated by spaces, a few hundred lines",
+        help="A text to compute an initial state from: a few hundred lines, one tokenized sentence per line",
         exists=True,
         dir_okay=False,
     ),
@@ -46,9 +46,8 @@ def convert_cli(
 
         python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf
 
-    Published models were trained with the LSTM's state carried over from sentence to sentence, so that zeros at the
-    start of each sentence are slightly unusual for them. With --warm-up, the average state of the model over a text is
-    stored, and every sentence starts from it.
+    Published models were trained with the LSTM's state carried over from sentence to sentence, never from zeros. With
+    --warm-up, the average state of the model over a text is stored, and every sentence starts from it.
     """
     if len(paths) < 2:
         msg.fail("Expected at least two paths: SOURCE... OUT", "See: python -m spacy elmo convert --help", exits=1)

@@ -17,12 +17,15 @@ def debug_data_cli(
         50,
         "--max-chars",
         "-m",
-        help="The most bytes of a word that the model reads, its start and end marks included",
+        help="Maximum bytes per word that the model reads, including 2 for the start and end markers",
         min=3,
     ),
 ) -> None:
-    """Show statistics of a corpus before training on it: its size, how much of it vocabularies cover, and how many words are
-    longer than the model reads (letters of most scripts other than Latin take two or three bytes)."""
+    """Show statistics of a corpus.
+
+    Shows the size of the corpus, how many of its words are covered by vocabularies of several sizes, and how many words are
+    cut because they are longer than max_chars. Letters of most non-Latin scripts take two or three bytes.
+    """
     from ..corpora.read import read_corpus
     from ..corpora.statistics import compute_statistics
 

@@ -10,9 +10,14 @@ N_NEIGHBOURS = 4
 
 def demo_cli(
     word: str = Opt("play", "--word", help="The ambiguous word to show: play, bank, spring, bat or match"),
-    weights: Path | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
+    weights: Path | None = Opt(
+        None, "--weights", "-w", help="A weights directory; by default the bundled model en_elmo_sm"
+    ),
 ) -> None:
-    """Show what ELMo does: the vector of a word depends on its sentence, so its senses have different neighbours."""
+    """Show a word's neighbours in each of its senses.
+
+    The vector of a word depends on its sentence. So the nearest neighbours of a word differ from sense to sense.
+    """
     import spacy
 
     from ..analysis.neighbours import find_neighbours, mark_use
@@ -38,6 +43,6 @@ def demo_cli(
     n_same = count_same_sense(uses, stack_vectors(tokens))
     words = ", ".join(sorted({use.word for use in uses}))
     msg.info(f"The nearest other use of the same word has the same sense for {n_same} of {len(uses)} uses of {words}.")
-    msg.good('Next: nlp.add_pipe("elmo") in a pipeline of your own')
+    msg.good('Next: nlp.add_pipe("elmo") in your own pipeline')
     msg.text("The neighbours of any word in your text: python -m spacy elmo neighbours TEXT.txt 'They [play] chess.'")
     msg.text("Train entities on it, in a checkout:     python -m spacy project run ner")

@@ -17,20 +17,26 @@ if TYPE_CHECKING:
 def evaluate_cli(
     model: str = Arg(
         ...,
-        help="A language model: a directory, such as model-best of a run, or the name of a model in the package",
+        help="A language model: a directory, such as model-best of a run, or the name of a bundled model",
     ),
     corpus: Path = Arg(..., help=CORPUS_HELP),
     lang: str | None = Opt(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's training text"
     ),
     tokenized: bool = Opt(
-        False, "--tokenized", "-t", help="Read one tokenized sentence per line, whatever the model's training text was"
+        False,
+        "--tokenized",
+        "-t",
+        help="The corpus is tokenized, one sentence per line, even if the training text was not",
     ),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     output: Path | None = Opt(None, "--output", "-o", help="Also write the results to this file, as JSON"),
 ) -> None:
-    """Measure the perplexity of a text under a language model: forward, backward and the mean of the two, with the full
-    softmax, each sentence on its own."""
+    """Measure perplexity.
+
+    The perplexity of a text under a language model: forward, backward and the mean of the two, with the full softmax. Each
+    sentence is read on its own.
+    """
     from ..files.atomic import write_file
     from ..models import find_existing_weights
     from ..pretraining.model_files import language_of

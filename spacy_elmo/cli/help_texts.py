@@ -3,5 +3,5 @@
 CORPUS_HELP = (
     "Text (.txt), JSON lines with a text each (.jsonl) or docs (.spacy), gzipped or not, or a directory of them"
 )
-PROCESSES_HELP = "Processes that tokenize raw text"
-LANG_HELP = "The language of raw text, to tokenize it; leave it out for one tokenized sentence per line"
+PROCESSES_HELP = "The number of processes that tokenize raw text"
+LANG_HELP = "The language of raw text. Without --lang, the text is tokenized, one sentence per line"

@@ -19,11 +19,16 @@ def init_vocab_cli(
     lang: str | None = Opt(None, "--lang", "-l", help=LANG_HELP),
     n_process: int = Opt(1, "--n-process", "-p", help=PROCESSES_HELP, min=1),
     max_size: int = Opt(
-        800_000, "--max-size", "-n", help="The largest number of words; all others count as unknown", min=4
+        800_000, "--max-size", "-n", help="Maximum vocabulary size; rarer words count as unknown", min=4
     ),
-    min_count: int = Opt(1, "--min-count", "-c", help="Words with a lower frequency count as unknown", min=1),
+    min_count: int = Opt(
+        1, "--min-count", "-c", help="Minimum frequency of a word; rarer words count as unknown", min=1
+    ),
 ) -> None:
-    """Count the words of a corpus, and write them by falling frequency."""
+    """Build a vocabulary.
+
+    Counts the words of a corpus and writes them with their frequencies, most frequent first.
+    """
     try:
         vocabulary = init_vocab(corpus, output, lang=lang, n_process=n_process, max_size=max_size, min_count=min_count)
     except (ValueError, OSError) as error:
@@ -46,8 +51,8 @@ def init_vocab(
     output (Path): The file to write.
     lang (str | None): The language of raw text, or None for tokenized text.
     n_process (int): The number of processes that tokenize.
-    max_size (int): The largest number of words.
-    min_count (int): The lowest frequency of a word.
+    max_size (int): The maximum vocabulary size.
+    min_count (int): The minimum frequency of a word.
     RETURNS (Vocabulary): The vocabulary.
     """
     from ..corpora.read import read_corpus

@@ -8,10 +8,13 @@ from wasabi import msg
 
 def mixes_cli(
     model: str = Arg(..., help="A trained pipeline: a directory, or the name of an installed package"),
-    output: Path | None = Opt(None, "--output", "-o", help="An SVG file to draw the weights to"),
+    output: Path | None = Opt(None, "--output", "-o", help="An SVG file for a chart of the weights"),
 ) -> None:
-    """Print the weights that each listener has learned for ELMo's layers, and gamma. With --output, draw them as in figure 2 of
-    the paper."""
+    """Print learned layer weights.
+
+    Prints, for each listener, the weight of each of ELMo's layers, and gamma. With --output, draws them as in figure 2 of
+    the paper.
+    """
     import spacy
 
     from ..analysis.mixes import draw_mixes, layer_names, learned_mixes

@@ -21,7 +21,9 @@ CONTEXT = 36  # characters to show on either side of a word
 def neighbours_cli(
     corpus: Path = Arg(..., help=CORPUS_HELP),
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
-    weights: str | None = Opt(None, "--weights", "-w", help="A weights directory instead of the default weights"),
+    weights: str | None = Opt(
+        None, "--weights", "-w", help="A weights directory, or the name of a bundled model; by default en_elmo_sm"
+    ),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),
@@ -32,7 +34,12 @@ def neighbours_cli(
         help="A layer to compare instead of Doc.tensor, where 0 is the token layer; may be given several times",
     ),
 ) -> None:
-    """Find the nearest neighbours of words in context, among all words of a text in their own sentences."""
+    """Find nearest neighbours of words in context.
+
+    Each word in square brackets is compared with all words of a corpus. Every vector depends on the word's sentence:
+
+        python -m spacy elmo neighbours text.txt "They sat on the [bank] of the river."
+    """
     import spacy
 
     from ..analysis.neighbours import find_neighbours, mark_use, read_use

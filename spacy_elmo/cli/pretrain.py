@@ -20,15 +20,15 @@ def pretrain_cli(
         None, "--code", "-c", help="Python file with registered functions that the config names"
     ),
 ) -> None:
-    """Pretrain a language model for ELMo.
+    """Pretrain a language model.
 
     Any value of the config can be replaced on the command line:
 
         python -m spacy elmo pretrain configs/pretrain.cfg out --paths.train text.txt --paths.dev dev.txt
 
-    The model with the lowest dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). A run
-    that was stopped, or killed, is resumed from its last checkpoint with --resume, and ends with the same weights. On several
-    processes or machines: torchrun ... -m spacy elmo pretrain ...
+    The model with the lowest dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). After a
+    stop, --resume continues from the last checkpoint and ends with the same weights. On several processes or machines:
+    torchrun ... -m spacy elmo pretrain ...
     """
     from ..pretraining.output import BEST, CURVE
     from ..pretraining.pretrain import pretrain

@@ -25,9 +25,9 @@ def report_cli(
     ),
     title: str = Opt(DEFAULT_TITLE, "--title", "-t", help="The title of the page"),
 ) -> None:
-    """Put several comparisons on one page, which needs no other file and no network.
+    """Put comparisons on one page.
 
-    Each argument after the name of the page is one comparison:
+    The page is one HTML file, without links to other files. Each argument after the name of the page is one comparison:
 
         python -m spacy elmo report report.html out/baseline,out/elmo --bilm out/bilm
     """

@@ -21,15 +21,17 @@ def trials_cli(
         "-p",
         help="Fractions of the training data in per cent, such as 1,2,5,10,25,50,100",
     ),
-    drop_models: bool = Opt(False, "--drop-models", "-d", help="Keep only the metrics of fractions below 100"),
+    drop_models: bool = Opt(
+        False, "--drop-models", "-d", help="Delete the models of fractions below 100; keep their metrics"
+    ),
     overwrite: bool = Opt(False, "--overwrite", "-f", help="Replace all trials in the output directory"),
     gold_preproc: bool = Opt(False, "--gold-preproc", "-G", help="Score on the test data's own tokens and sentences"),
     code_path: Path | None = Opt(None, "--code", "-c", help="Python file with functions that the config names"),
     use_gpu: int = Opt(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
 ) -> None:
-    """Train a config once for each seed and each fraction of its training data, and score each model.
+    """Train a config with several seeds.
 
-    Any value of the config can be replaced on the command line:
+    Trains the config once per seed and per fraction of the training data, and scores each model on the test data. Any value of the config can be replaced on the command line:
 
         python -m spacy elmo trials configs/ner.cfg out/elmo --test test.spacy --paths.train train.spacy --paths.dev dev.spacy
 

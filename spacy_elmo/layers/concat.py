@@ -1,4 +1,4 @@
-"""All layers side by side, without mixing: the task's model weighs each value of each layer."""
+"""All layers concatenated, without mixing: the task's model weighs each value of each layer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ OutT = list[Floats2d]  # for each doc: (nT, nO), nO = nL * nI
 
 
 def concat_layers(*, gamma: float) -> Model[InT, OutT]:
-    """Put the layers of each token side by side, the token layer first.
+    """Concatenate the layers of each token, the token layer first.
 
     gamma (float): A factor on the result.
     RETURNS (Model): The layer.

@@ -10,7 +10,7 @@ from .dropout import dropout
 from .fixed_mix import fixed_mix
 from .layer_norm import layer_norm
 from .scalar_mix import scalar_mix
-from .settings import LEARNED, SIDE_BY_SIDE, MixSettings
+from .settings import CONCATENATED, LEARNED, MixSettings
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nI)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -25,7 +25,7 @@ def mix(settings: MixSettings) -> Model[InT, OutT]:
     mixer: Model[InT, OutT]
     if settings.layers == LEARNED:
         mixer = scalar_mix(gamma=settings.gamma, l2=settings.l2)
-    elif settings.layers == SIDE_BY_SIDE:
+    elif settings.layers == CONCATENATED:
         mixer = concat_layers(gamma=settings.gamma)
     else:
         mixer = fixed_mix(settings.layers, gamma=settings.gamma)

@@ -11,8 +11,8 @@ from .windows import check_window
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-LEARNED, SIDE_BY_SIDE = "mix", "concat"
-LAYER_CHOICES = (LEARNED, "mean", "top", SIDE_BY_SIDE)
+LEARNED, CONCATENATED = "mix", "concat"
+LAYER_CHOICES = (LEARNED, "mean", "top", CONCATENATED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class MixSettings:
     """How the layers of the biLM become one vector per token.
 
     layers (str | int | list[float]): "mix" (learned, starts as the mean), "mean", "top", the index of one layer (0 is the
-        token layer, negative ones count from the top), a weight for each layer, or "concat" for all layers side by side.
+        token layer, negative ones count from the top), a weight for each layer, or "concat" for all layers concatenated.
     gamma (float): A factor on the vectors; with "mix" it is learned and this is its start.
     layer_norm (bool): Whether each layer is normalized before mixing.
     dropout (float): The fraction of the vectors' values that is dropped in training, whatever [training.dropout] says.

@@ -9,7 +9,7 @@ DEFAULT = "en_elmo_sm"
 def find_weights(weights: str | None) -> Path:
     """Find a weights directory.
 
-    weights (str | None): A directory, the name of a model in the package, or None for the default one.
+    weights (str | None): A directory, the name of a bundled model, or None for the default one.
     RETURNS (Path): The directory, which may not exist.
     """
     if weights is None:
@@ -18,7 +18,7 @@ def find_weights(weights: str | None) -> Path:
         return Path(weights)
     if Path(weights).exists():
         raise ValueError(
-            f"{weights!r} is a model in the package, and a directory here as well. Write {str(Path('.', weights).absolute())!r} "
+            f"{weights!r} is a bundled model, and a directory here as well. Write {str(Path('.', weights).absolute())!r} "
             f"for the directory, or rename it."
         )
     return Path(__file__).parent / weights
@@ -27,7 +27,7 @@ def find_weights(weights: str | None) -> Path:
 def find_existing_weights(weights: str | None) -> Path:
     """Find a weights directory that exists.
 
-    weights (str | None): A directory, the name of a model in the package, or None for the default one.
+    weights (str | None): A directory, the name of a bundled model, or None for the default one.
     RETURNS (Path): The directory.
     """
     path = find_weights(weights)
@@ -35,11 +35,7 @@ def find_existing_weights(weights: str | None) -> Path:
         return path
     models = bundled_models()
     similar = difflib.get_close_matches(path.name, models, n=1)
-    hint = (
-        f"Did you mean {similar[0]!r}, a model in the package?"
-        if similar
-        else f"Models in the package: {', '.join(models)}."
-    )
+    hint = f"Did you mean {similar[0]!r}, a bundled model?" if similar else f"Bundled models: {', '.join(models)}."
     raise ValueError(
         f"There is no weights directory at {path} (seen from {Path.cwd()}). {hint} Weights directories are written by "
         f"`python -m spacy elmo pretrain`, from your own text, and by `python -m spacy elmo convert`, from published weights."

@@ -160,7 +160,7 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
     if section.keys() == {"weights"}:
         if not isinstance(section["weights"], str):
             raise ValueError(
-                "[bilm] weights must be a weights directory, or the name of a model in the package. Give it with: --paths.weights DIRECTORY"
+                "[bilm] weights must be a weights directory, or the name of a bundled model. Give it with: --paths.weights DIRECTORY"
             )
         return find_weights(section["weights"])
     if "weights" in section:

@@ -317,9 +317,7 @@ def test_a_directory_named_like_a_bundled_model(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     bundled = find_weights("en_elmo_sm")
     (tmp_path / "en_elmo_sm").mkdir()
-    with pytest.raises(
-        ValueError, match=r"'en_elmo_sm' is a model in the package, and a directory here as well\. Write "
-    ):
+    with pytest.raises(ValueError, match=r"'en_elmo_sm' is a bundled model, and a directory here as well\. Write "):
         find_weights("en_elmo_sm")
     assert find_weights(None) == bundled
     assert find_weights("./en_elmo_sm") == Path("en_elmo_sm")

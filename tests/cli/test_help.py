@@ -14,6 +14,12 @@ def test_help_names_the_commands() -> None:
     assert "python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf" in run("convert", "--help")
 
 
+def test_summaries_of_the_commands_are_not_cut() -> None:
+    commands = CliRunner().invoke(app, ["elmo", "--help"]).output.split("Commands:")[1]
+    assert len(commands.split("\n")) > 10
+    assert "..." not in commands
+
+
 @pytest.mark.parametrize("command", [["convert"], []])
 def test_no_arguments_show_help(command: list[str]) -> None:
     result = CliRunner().invoke(app, ["elmo", *command])

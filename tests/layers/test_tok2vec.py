@@ -294,7 +294,7 @@ def test_recipe_for_an_existing_config(optimize: str) -> None:
     config = init_config(lang="en", pipeline=["ner"], optimize=optimize, silent=True)
     config["paths"]["vectors"] = None
     config["components"]["tok2vec"]["model"]["embed"]["include_static_vectors"] = False
-    nlp, examples, optimizer = start(change_config(config, "docs/tasks.md", "ELMo in a config that you have"))
+    nlp, examples, optimizer = start(change_config(config, "docs/tasks.md", "Add ELMo to an existing config"))
     assert nlp.get_pipe("elmo").listening_components == ["tok2vec"]
     assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
     encode = nlp.get_pipe("tok2vec").model.get_ref("encode")

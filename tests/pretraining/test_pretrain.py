@@ -59,7 +59,7 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
         with pytest.raises(ValueError, match=message):
             pretrain(TINY, tmp_path / "out", overrides={**overrides, **changes})
     finetuning = {name: value for name, value in overrides.items() if not name.startswith("bilm.")}
-    with pytest.raises(ValueError, match="There is no weights directory at .*Models in the package: en_elmo_sm"):
+    with pytest.raises(ValueError, match="There is no weights directory at .*Bundled models: en_elmo_sm"):
         pretrain(FINETUNE, tmp_path / "out", overrides={**finetuning, "paths.weights": str(tmp_path / "no")})
     assert not (tmp_path / "out").exists()
 
