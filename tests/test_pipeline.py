@@ -62,7 +62,7 @@ def test_elmo_is_the_mean_of_the_bilm_s_layers(nlp: Language) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "share"),
+    ("config", "weights_of_layers"),
     [
         ({"layers": "top"}, [0, 0, 1]),
         ({"layers": "mean"}, [1 / 3, 1 / 3, 1 / 3]),
@@ -71,9 +71,9 @@ def test_elmo_is_the_mean_of_the_bilm_s_layers(nlp: Language) -> None:
         ({"gamma": 3.0}, [1, 1, 1]),
     ],
 )
-def test_layers_setting(weights: str, config: dict[str, Any], share: list[float]) -> None:
+def test_layers_setting(weights: str, config: dict[str, Any], weights_of_layers: list[float]) -> None:
     doc = make_elmo_nlp(weights, **config)(TEXT)
-    assert_allclose(doc.tensor, numpy.tensordot(share, doc._.elmo_layers, axes=1), atol=1e-6)
+    assert_allclose(doc.tensor, numpy.tensordot(weights_of_layers, doc._.elmo_layers, axes=1), atol=1e-6)
 
 
 def test_layers_side_by_side(weights: str) -> None:

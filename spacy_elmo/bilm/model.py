@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from .char_cnn import CharCNN
 from .characters import Word, encode_word, pad_spellings
-from .config import BiLMConfig
-from .config import InitialState as InitialState
+from .config import BiLMConfig, InitialState
 from .lstm import BiLSTM, Packing, State
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words

@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
+from ..bilm.config import InitialState
 from ..bilm.embed import embed_sentences
-from ..bilm.model import BiLM, InitialState
+from ..bilm.model import BiLM
 from ..bilm.word_cache import WordCache
 from .sentence_cache import SentenceCache, Words
 

@@ -3,10 +3,11 @@
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from confection import ConfigValidationError
 
+from ..bilm.config import InitialState
 from .windows import check_window
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -75,7 +76,7 @@ class EncoderSettings:
 
     weights: str | None = None
     frozen: bool = True
-    initial_state: Literal["stored", "zero"] = "stored"
+    initial_state: InitialState = "stored"
     max_batch_items: int = 8192
     window: int = 320
     overlap: int = 32
