@@ -89,6 +89,7 @@ def test_every_baseline_has_a_config() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: path.name)
 def test_task_configs_train(path: Path, task_docs: Path, tmp_path: Path) -> None:
     overrides = {
@@ -106,6 +107,7 @@ def test_task_configs_train(path: Path, task_docs: Path, tmp_path: Path) -> None
     assert main in scores
 
 
+@pytest.mark.slow
 def test_finetuning_changes_the_bilm(task_docs: Path, tmp_path: Path) -> None:
     frozen = CONFIGS[FINETUNE].copy()
     frozen["components"]["elmo"]["frozen"] = True

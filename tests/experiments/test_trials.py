@@ -88,6 +88,7 @@ def test_a_fraction_has_the_labels_of_all(corpus: Path) -> None:
     assert RARE not in {token.tag_ for doc in docs for token in doc}
 
 
+@pytest.mark.slow
 def test_seeds_matter_and_can_be_repeated(corpus: Path) -> None:
     def weights(output: str, seeds: int) -> list[bytes]:
         trials = make_trials(corpus, seeds=seeds, output=corpus / output)
@@ -137,6 +138,7 @@ def make_numpy_scorer() -> Callable[..., dict[str, Any]]:
     return score
 
 
+@pytest.mark.slow
 def test_models_of_earlier_trials_are_freed(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = write_elmo_config(corpus)
     models: list[weakref.ref[Any]] = []

@@ -17,6 +17,8 @@ from spacy_elmo.experiments.trials import TrialError
 from ..command_line import run
 from .tagger import before_update, expect_refusal, make_trials, mark_as_finished, run_all
 
+pytestmark = pytest.mark.slow
+
 
 def test_finished_trials_are_kept(corpus: Path) -> None:
     run_all(make_trials(corpus, seeds=2))

@@ -25,6 +25,7 @@ from ..listening import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", [STOCK, OWN])
 def test_unfrozen_bilm_learns_beside_empty_docs(weights: str, listener: dict[str, Any]) -> None:
     nlp = make_nlp(weights, listener, frozen=False)
@@ -34,6 +35,7 @@ def test_unfrozen_bilm_learns_beside_empty_docs(weights: str, listener: dict[str
     assert entities(nlp) == LEARNED
 
 
+@pytest.mark.slow
 def test_frozen_bilm_stays_and_unfrozen_one_learns(weights: str) -> None:
     for frozen in (True, False):
         for listener in (STOCK, OWN):
