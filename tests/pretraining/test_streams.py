@@ -202,7 +202,7 @@ def test_batches_of_any_length_cut_the_same_streams(
     assert_array_equal(short.positions, long.positions)
 
 
-# Going on, and sharing the rows
+# Resuming, and dividing the rows
 
 
 @pytest.mark.parametrize("with_end", [True, False])
