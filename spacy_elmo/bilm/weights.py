@@ -160,6 +160,10 @@ def _explain_missing(directory: Path) -> str:
         return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."
     message = f"The directory {directory} has no {CONFIG}, so it is not a weights directory."
     published = sorted(path.name for path in directory.iterdir() if path.suffix in (".hdf5", ".h5"))
-    if published:
+    if (directory / "model-best" / CONFIG).is_file():
+        message += f" It is a pretraining run. Did you mean {directory / 'model-best'}?"
+    elif (directory / "meta.json").is_file():
+        message += " It is a spaCy pipeline: load it with spacy.load."
+    elif published:
         message += f" For {published[0]}, first run: python -m spacy elmo convert OPTIONS.json {published[0]} OUT"
     return message

@@ -1,10 +1,11 @@
 """Similarity in context: spaCy's own calls two uses of a word equal before it looks at their vectors."""
 
+import warnings
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from spacy.errors import filter_warning
+from spacy.errors import Warnings, filter_warning
 from spacy.lexeme import Lexeme
 from spacy.tokens import Doc, Span, Token
 
@@ -22,7 +23,10 @@ def cosine(one: Any, other: Any) -> float:
     if isinstance(other, Lexeme):
         return _compare_with_lexeme(one, other)
     norms = float(one.vector_norm) * float(other.vector_norm)
-    return float(numpy.dot(one.vector, other.vector)) / norms if norms else 0.0
+    if not norms:
+        warnings.warn(Warnings.W008.format(obj=type(one).__name__), stacklevel=2)  # as spaCy does
+        return 0.0
+    return float(numpy.dot(one.vector, other.vector)) / norms
 
 
 def _compare_with_lexeme(one: Any, lexeme: Lexeme) -> float:
@@ -42,6 +46,10 @@ def elmo_similarity(one: Any, other: Any) -> float:
     one, other (Any): Docs, spans or tokens, of docs with `_.elmo_layers`.
     RETURNS (float): The cosine of the angle between the vectors; 0 where one is zero.
     """
+    if not isinstance(other, Doc | Span | Token):
+        raise TypeError(
+            f"Expected a token, span or doc to compare with, got {type(other).__name__}. Only those have a context."
+        )
     return _cosine(_mean_of_layers(to_span(one)), _mean_of_layers(to_span(other)))
 
 
@@ -55,7 +63,7 @@ def _mean_of_layers(span: Span) -> NDArray[Any]:
     if layers_LTW is None:
         raise ValueError(
             f"The doc {span.doc.text[:40]!r} has no ELMo layers to compare. Run `elmo` on it, with keep_layers = true. A DocBin "
-            f"stores layers only with store_user_data = True."
+            f"stores layers only with store_user_data = True, and docs that are joined or cut out of others have none."
         )
     vectors_TW = layers_LTW.mean(axis=0)[span.start : span.end]
     mean: NDArray[Any] = vectors_TW.mean(axis=0) if len(vectors_TW) else numpy.zeros(layers_LTW.shape[2], "float32")

@@ -12,6 +12,7 @@ from spacy.util import dict_to_dot
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
+from ..corpora.read import find_shards, make_splitter
 from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
@@ -59,8 +60,8 @@ def pretrain(
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
         _check_same_config(config, checkpoint.identity.config, output)
-    elif isinstance(settings.bilm, Path):
-        load_config(find_existing_weights(str(settings.bilm)))  # before hours of tokenizing
+    else:
+        _check_inputs(settings)
     check_makers(settings.make_optimizer, settings.make_schedule)
     with join_processes() as processes:
         with processes.first_before_others():
@@ -99,6 +100,18 @@ def pretrain(
             run.restore(checkpoint)
             checkpoint = None  # frees the memory: it is as large as the model and the averages of its optimizer
         return run.execute(report or (lambda line: None))
+
+
+def _check_inputs(settings: PretrainingSettings) -> None:
+    """Find missing files and unsupported formats before hours of tokenizing."""
+    if isinstance(settings.bilm, Path):
+        load_config(find_existing_weights(str(settings.bilm)))
+    make_splitter(settings.corpus.lang)
+    for source in (settings.corpus.train, settings.corpus.dev):
+        find_shards(Path(source))
+    vocabulary = settings.vocabulary.path
+    if vocabulary is not None and not Path(vocabulary).is_file():
+        raise ValueError(f"There is no vocabulary at {vocabulary}. Make one with: python -m spacy elmo init-vocab")
 
 
 def _prepare_corpus(

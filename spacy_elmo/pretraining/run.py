@@ -226,7 +226,9 @@ class PretrainingRun:
         )
         if self.n_softmax_steps:
             yield f"The softmax is new: it is trained alone for {self.n_softmax_steps:,} steps"
-        if self.learner.n_steps_done:
+        if self.learner.n_steps_done >= self.n_steps:
+            yield f"The run is finished: all {self.n_steps:,} steps are done"
+        elif self.learner.n_steps_done:
             yield f"Resuming after step {self.learner.n_steps_done:,}"
 
     def _finish(self) -> Result:

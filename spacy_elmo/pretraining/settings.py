@@ -15,7 +15,7 @@ from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
 
 # Types of settings. The description is what an error message asks for.
-Text = Annotated[str, Field(description="a text")]
+PathText = Annotated[str, Field(description="a path")]
 TextOrNull = Annotated[str | None, Field(description="a text or null")]
 Switch = Annotated[bool, Field(description="true or false")]
 Natural = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
@@ -45,8 +45,8 @@ class CorpusSettings(ConfigSection):
     cache (str | None): The directory for tokenized text; None for the run's own.
     """
 
-    train: Text
-    dev: Text
+    train: PathText
+    dev: PathText
     lang: TextOrNull
     n_process: Positive
     cache: TextOrNull
@@ -126,6 +126,11 @@ def load_run_config(path: Path, overrides: dict[str, Any]) -> Config:
     overrides (dict): Values that replace those of the file, by their dotted names.
     RETURNS (Config): The config, with its variables filled in.
     """
+    file = load_config(path, interpolate=False)
+    known = dict.fromkeys(file.get("paths", {}), False)
+    _check_names(
+        "[paths]", known, {name.removeprefix("paths."): None for name in overrides if name.startswith("paths.")}
+    )
     return load_config(path, overrides=overrides, interpolate=True)
 
 

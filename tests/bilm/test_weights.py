@@ -321,3 +321,17 @@ def test_a_directory_named_like_a_bundled_model(tmp_path: Path, monkeypatch: pyt
         find_weights("en_elmo_sm")
     assert find_weights(None) == bundled
     assert find_weights("./en_elmo_sm") == Path("en_elmo_sm")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("model-best/config.json", r"It is a pretraining run\. Did you mean .*model-best\?"),
+        ("meta.json", "It is a spaCy pipeline: load it with spacy.load"),
+    ],
+)
+def test_directories_that_are_often_mistaken_for_weights(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=f"has no config.json, so it is not a weights directory. {hint}"):
+        load_weights(tmp_path)

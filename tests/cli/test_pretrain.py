@@ -15,7 +15,7 @@ def test_a_run_is_reported(tmp_path: Path) -> None:
     assert f"The best model is {tmp_path / 'out' / 'model-best'}" in output
     assert "Learning curve: " in output
     assert "There is already a run in" in run("pretrain", TINY, tmp_path / "out", *overrides, code=1)
-    assert "Resuming after step 8" in run("pretrain", TINY, tmp_path / "out", "--resume")
+    assert "The run is finished: all 8 steps are done" in run("pretrain", TINY, tmp_path / "out", "--resume")
 
 
 def test_wrong_settings_are_reported(tmp_path: Path) -> None:

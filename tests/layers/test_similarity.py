@@ -30,7 +30,10 @@ def test_similarity_is_of_the_vectors_in_context(nlp: Language) -> None:
     assert doc[1].similarity(doc[3]) == pytest.approx(expected, abs=1e-6)
     assert doc[1:2].similarity(doc[3]) == pytest.approx(expected, abs=1e-6)
     assert doc.similarity(nlp(TEXT)) == pytest.approx(1.0, abs=1e-6)
-    assert doc.similarity(nlp("")) == 0.0
+    with pytest.warns(UserWarning, match="W008"):
+        assert doc.similarity(nlp("")) == 0.0
+    with pytest.warns(UserWarning, match="W008"):
+        assert doc[1].similarity(nlp.make_doc(TEXT)[1]) == 0.0
 
 
 def test_vector_of_a_doc_is_never_that_of_another_model(weights: str, tmp_path: Path) -> None:
@@ -96,3 +99,5 @@ def test_similarity_without_layers(nlp: Language) -> None:
     with pytest.raises(ValueError, match="The doc 'They play .* no ELMo layers.*keep_layers.*store_user_data = True"):
         doc[1]._.elmo_similarity(doc[3])
     assert nlp("")._.elmo_similarity(nlp(TEXT)) == 0.0
+    with pytest.raises(TypeError, match="Expected a token, span or doc to compare with, got Lexeme"):
+        nlp(TEXT)[1]._.elmo_similarity(nlp.vocab["play"])

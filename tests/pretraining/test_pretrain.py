@@ -55,6 +55,14 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
             r"\[bilm_training\.schedule\] does not return a torch schedule",
         ),
         ({"bilm_training.optimizer.name": "AdamX"}, "'AdamX' is not a supported optimizer"),
+        ({"paths.trian": "text.txt"}, r"\[paths\]: 'trian' is unknown \(did you mean 'train'\?\)"),
+        ({"paths.dev": str(tmp_path / "no.txt")}, "There is no corpus at .*no.txt"),
+        (
+            {"paths.dev": str(Path(__file__))},
+            "test_pretrain.py has an unsupported corpus format",
+        ),
+        ({"paths.vocab": str(tmp_path / "no.txt")}, "There is no vocabulary at .*no.txt. Make one with"),
+        ({"corpus.lang": "xx_no"}, "xx_no"),
     ):
         with pytest.raises(ValueError, match=message):
             pretrain(TINY, tmp_path / "out", overrides={**overrides, **changes})

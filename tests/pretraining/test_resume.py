@@ -15,6 +15,7 @@ from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
 
 from .runs import (
+    CONSOLE_LOGGER,
     TINY,
     assert_same_weights,
     command_line,
@@ -46,6 +47,15 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any]
         assert_same_weights(tmp_path / "whole" / name, tmp_path / "parts" / name)
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")  # the optimizer's averages, positions and states
     assert read_metrics(tmp_path / "parts") == read_metrics(tmp_path / "whole")
+
+
+def test_a_resumed_run_says_where_it_continues(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    stop_run(4, TINY, tmp_path / "out", overrides)
+    lines: list[str] = []
+    pretrain(
+        TINY, tmp_path / "out", overrides={"bilm_training.logger": CONSOLE_LOGGER}, resume=True, report=lines.append
+    )
+    assert lines[-1] == "Resuming after step 3"
 
 
 def test_a_finished_run_is_not_changed(tmp_path: Path, overrides: dict[str, Any]) -> None:

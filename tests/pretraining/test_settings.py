@@ -150,8 +150,8 @@ def test_unknown_names_without_a_similar_one() -> None:
 
 
 TYPES: dict[str, str] = {
-    "corpus.train": "a text",
-    "corpus.dev": "a text",
+    "corpus.train": "a path",
+    "corpus.dev": "a path",
     "corpus.lang": "a text or null",
     "corpus.n_process": "a whole number, 1 or more",
     "corpus.cache": "a text or null",
@@ -175,7 +175,7 @@ TYPES: dict[str, str] = {
 }
 INFINITE, NOT_A_NUMBER = float("inf"), float("nan")
 WRONG: dict[str, list[Any]] = {
-    "a text": [1, None, True, ["a"]],
+    "a path": [1, None, True, ["a"]],
     "a text or null": [1, False, 0.5, {}],
     "a whole number, 0 or more": [1.5, 2.0, "1", None, True, [1], -1],
     "a whole number, 1 or more": [1.5, 2.0, "1", None, True, [1], -1, 0],
@@ -213,7 +213,7 @@ def test_all_wrong_values_are_reported_at_once() -> None:
 @pytest.mark.parametrize("key", ["train", "dev"])
 def test_missing_corpus_says_how_to_give_it(key: str) -> None:
     with pytest.raises(
-        ValueError, match=rf"\[corpus\] {key} must be a text, got None\. Give it with: --paths\.{key} PATH"
+        ValueError, match=rf"\[corpus\] {key} must be a path, got None\. Give it with: --paths\.{key} PATH"
     ):
         read_settings(load_run_config(TINY, {f"paths.{key}": None}))
 
