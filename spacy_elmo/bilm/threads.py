@@ -1,0 +1,52 @@
+"""Independent pieces of work, such as the two directions of an LSTM, at the same time on several cores.
+
+torch shares the work of a single operation between OpenMP threads, which wait actively for each other. An LSTM has
+hundreds of small operations one after the other: on a busy machine each of them would wait for a thread that has no
+core. Two threads that each run a whole direction meet once, and wait without using a core.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+T = TypeVar("T")
+
+
+def run_side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Run tasks at the same time if torch may use more than one thread, otherwise one after the other.
+
+    tasks (Sequence[Callable]): The tasks. They compute without gradients, and share torch's threads equally.
+    RETURNS (list): Their results.
+    """
+    n_threads = torch.get_num_threads()
+    with torch.no_grad():
+        if n_threads == 1 or len(tasks) == 1:
+            return [task() for task in tasks]
+    share = max(1, n_threads // len(tasks))
+    pool = _pool(os.getpid())
+    inference = torch.is_inference_mode_enabled()
+    futures: list[Future[T]] = [pool.submit(_run, task, share, inference) for task in tasks]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        # The number of threads belongs to a thread, but a new thread of the host takes over what was set last anywhere.
+        torch.set_num_threads(n_threads)
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """RETURNS (ThreadPoolExecutor): The threads of a process. A forked process inherits a pool without its threads."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spacy_elmo")
+
+
+def _run(task: Callable[[], T], n_threads: int, inference: bool) -> T:
+    # Reading the number first matters: torch initializes it then, and would overwrite what was set before.
+    if torch.get_num_threads() != n_threads:
+        torch.set_num_threads(n_threads)
+    # Both modes belong to a thread, too.
+    with torch.inference_mode(inference), torch.no_grad():
+        return task()
