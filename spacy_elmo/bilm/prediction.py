@@ -150,7 +150,7 @@ def _run_layer(
             h, c, s, opened = h[:size], c[:size], s[:size], opened[:size]
         gates = block_NG[start - block_start : start - block_start + size]
         gates = add_product(gates, h, layer.hidden)
-        i, j, f, o = gates.chunk(4, dim=-1)
+        i, j, f, o = gates.view(size, 4, cell_BH.shape[1]).unbind(1)  # faster than chunk
         # tanh(x) is 2 * sigmoid(2 x) - 1, and sigmoid is several times faster on a CPU. So the memory cells are doubled.
         j.add_(j)
         gates.sigmoid_()
