@@ -82,6 +82,7 @@ def embed_cli(
             shard_size=shard_size,
             skip_bad_rows=skip_bad_rows,
         )
+        address = _check_engine(engine, ray_address)
         with tqdm(unit="B", unit_scale=True, desc="Checking the corpus", disable=None, leave=False) as bar:
             embedding = prepare(
                 corpus, output, settings, part=_parse_part(part), overwrite=overwrite, report=bar.update
@@ -89,7 +90,7 @@ def embed_cli(
         _describe(embedding)
         if plan_only:
             return
-        chosen = _choose_engine(engine, workers or _count_cores(), ray_address, len(embedding.missing))
+        chosen = _choose_engine(engine, min(workers or _count_cores(), len(embedding.missing)), address)
         with _show_progress(embedding) as observe:
             failed = run(embedding, chosen, observe)
     except (ValueError, OSError, ImportError, TooManyFailuresError) as error:
@@ -98,8 +99,8 @@ def embed_cli(
         msg.warn("Stopped", "The same command finishes the work.", exits=130)
     if failed:
         reasons = "\n".join(f"{event.shard}: {event.reason}" for event in failed)
-        msg.fail(
-            f"{len(failed)} of {len(embedding.shards)} shards failed", f"{reasons}\nRun the command again.", exits=1
+        _fail(
+            f"{len(failed)} of {len(embedding.shards)} shards failed", f"{reasons}\nThe same command tries them again."
         )
     msg.good(f"{output} has all vectors" + ("" if part == "1/1" else f" of part {part}"))
     msg.text(f'Read them: pyarrow.dataset.dataset("{output}").to_table()')
@@ -125,13 +126,19 @@ def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _choose_engine(name: str, n_workers: int, ray_address: str | None, n_shards: int) -> "Engine":
-    from ..embedding.ray_tasks import embed_on_ray
-    from ..embedding.workers import embed_here, embed_in_processes
+def _check_engine(name: str, ray_address: str | None) -> str | None:
+    """RETURNS (str | None): The address of a Ray cluster. An engine that is not there is better found at once."""
+    from ..embedding.ray_tasks import find_cluster
 
     if name not in ENGINES:
         raise ValueError(f"--engine must be one of {', '.join(ENGINES)}, got {name!r}.")
-    n_workers = min(n_workers, n_shards)
+    return find_cluster(ray_address) if name == "ray" else None
+
+
+def _choose_engine(name: str, n_workers: int, ray_address: str | None) -> "Engine":
+    from ..embedding.ray_tasks import embed_on_ray
+    from ..embedding.workers import embed_here, embed_in_processes
+
     if name == "ray":
         return partial(embed_on_ray, address=ray_address, n_workers=n_workers)
     return embed_here if n_workers <= 1 else partial(embed_in_processes, n_workers=n_workers)

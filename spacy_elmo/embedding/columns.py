@@ -1,6 +1,6 @@
 """The columns of a shard, and units as batches of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,18 +20,23 @@ def column_names(settings: EmbeddingSettings) -> list[str]:
     return ["id", *indices, *(["text"] if settings.text else []), VECTOR]
 
 
-def check_fields(fields: dict[str, str], settings: EmbeddingSettings) -> None:
-    """Refuse fields that have the name of a column, and fields that were asked for and are not there.
+def check_fields(names: Collection[str], settings: EmbeddingSettings) -> None:
+    """Refuse fields that have the name of a column, and fields that were asked for and are in no row.
 
-    fields (dict[str, str]): The fields of the corpus.
+    names (Collection[str]): The fields of the corpus.
     settings (EmbeddingSettings): The settings.
     """
-    taken = [name for name in fields if name in column_names(settings)]
-    if taken:
-        raise ValueError(
-            f"The corpus has a field {taken[0]!r}, and `spacy elmo embed` writes a column of that name. Rename the field, or "
-            f"list the fields to keep with --fields."
-        )
+    for name in names:
+        if name in column_names(settings):
+            raise ValueError(
+                f"The corpus has a field {name!r}, and `spacy elmo embed` writes a column of that name. Rename the field, "
+                f"or list the fields to keep with --fields."
+            )
+    for name in settings.fields or ():
+        if name not in (*names, settings.id_field, settings.text_field):
+            raise ValueError(
+                f"No row has a field {name!r}, as --fields asks for. Fields: {', '.join(names) or 'none'}."
+            )
 
 
 def make_schema(settings: EmbeddingSettings, fields: dict[str, str], width: int, metadata: dict[str, str]) -> Any:

@@ -20,7 +20,7 @@ def check_plan(
     plan (Plan): The existing plan.
     corpus, output (Path): The corpus, and the directory of the plan.
     settings (EmbeddingSettings): The settings now.
-    model (dict): What `identify_model` finds now.
+    model (dict): `Embedder.identity` now.
     report (Report): Called with the bytes that are read, if the corpus must be read again.
     """
     differences = [*_compare_settings(plan, settings, model)]

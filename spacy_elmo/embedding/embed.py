@@ -7,7 +7,7 @@ from pathlib import Path
 from .compare import check_plan
 from .events import Event, Failed, Observer
 from .extras import import_arrow
-from .model import identify_model, load_embedder
+from .model import load_embedder
 from .parquet import is_whole
 from .plan import PLAN_FILE, Plan, Shard, read_plan
 from .scan import Report, make_plan
@@ -60,14 +60,14 @@ def prepare(
     RETURNS (Embedding): What there is to do.
     """
     import_arrow()
+    settings = settings.with_absolute_paths()
     number, n_parts = part
     if not 1 <= number <= n_parts:
         raise ValueError(f"part must be from 1/{n_parts} to {n_parts}/{n_parts}, got {number}/{n_parts}.")
     _check_directory(corpus, output)
     if overwrite:
         _remove(output, n_parts)
-    load_embedder(settings)
-    model = identify_model(settings)
+    model = load_embedder(settings).identity
     plan = read_plan(output)
     if plan is None:
         plan = make_plan(corpus, settings, model, report)
@@ -123,5 +123,6 @@ def run(embedding: Embedding, engine: Engine, observe: Observer) -> list[Failed]
                     f"{len(failed)} shards failed, so the others were not tried. The last one: {event.reason}"
                 )
 
-    engine(embedding.job, embedding.missing, count_failures)
+    if embedding.missing:
+        engine(embedding.job, embedding.missing, count_failures)
     return failed

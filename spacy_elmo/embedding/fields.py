@@ -31,6 +31,10 @@ class FieldTypes:
                 fits = not isinstance(value, int) or -LARGEST <= value < LARGEST
                 types.add(type(value) if fits else object)
 
+    def names(self) -> list[str]:
+        """RETURNS (list[str]): The fields that have a value in some row."""
+        return [name for name, types in self._types.items() if types]
+
     def column_types(self) -> dict[str, str]:
         """RETURNS (dict[str, str]): For each field, in the order of their first appearance, a value of `COLUMN_TYPES`, or
         `AS_JSON`."""

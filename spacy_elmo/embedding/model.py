@@ -33,12 +33,15 @@ class Embedder:
     elmo (Elmo): Its component `elmo`.
     width (int): The length of a vector.
     get_vectors (Callable): Gives vectors_TW of a doc, in float32.
+    identity (dict[str, str]): What the vectors depend on besides the text and the settings: checksums of the weights and of
+        the pipeline, and versions of libraries. The content of files counts, not their paths.
     """
 
     nlp: Language
     elmo: Elmo
     width: int
     get_vectors: Callable[[Doc], NDArray[Any]]
+    identity: dict[str, str]
 
     def clear_cache(self) -> None:
         """Empty the cache of word types: which words are computed together, and so the rounding, must not depend on the
@@ -50,13 +53,14 @@ class Embedder:
 
 @lru_cache(maxsize=1)
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
-    """Load the pipeline. A process does this once.
+    """Load the pipeline. A process does this once, so that its vectors always belong to its identity.
 
     settings (EmbeddingSettings): The settings.
     RETURNS (Embedder): The pipeline, with its weights read and its layers chosen.
     """
     nlp = _load_pipeline(settings)
     name = _find_elmo(nlp)
+    identity = _identify(settings, has_weights=name is not None)
     if name is None:
         name = "elmo"
         nlp.add_pipe(name, config={"weights": settings.weights})
@@ -74,7 +78,7 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
             f"The pipeline {settings.pipeline} sets no sentence boundaries. Add a component that does, such as "
             f"'sentencizer', or embed documents or tokens."
         )
-    return Embedder(nlp, elmo, get_vectors(doc).shape[1], get_vectors)
+    return Embedder(nlp, elmo, get_vectors(doc).shape[1], get_vectors, identity)
 
 
 def _load_pipeline(settings: EmbeddingSettings) -> Language:
@@ -115,22 +119,14 @@ def _choose_layers(elmo: Elmo, layers: str | int, n_layers: int) -> Callable[[Do
     return lambda doc: numpy.tensordot(weights, doc._.elmo_layers, axes=1)
 
 
-def identify_model(settings: EmbeddingSettings) -> dict[str, str]:
-    """Describe what the vectors depend on besides the text and the settings. The content of files counts, not their paths.
-
-    settings (EmbeddingSettings): The settings.
-    RETURNS (dict[str, str]): Checksums of the weights and of the pipeline, and versions of libraries.
-    """
-    found = {
-        "weights": "" if _has_weights(settings) else checksum(find_existing_weights(settings.weights)),
+def _identify(settings: EmbeddingSettings, *, has_weights: bool) -> dict[str, str]:
+    return {
+        "weights": "" if has_weights else checksum(find_existing_weights(settings.weights)),
         "pipeline": "" if settings.pipeline is None else checksum(_find_pipeline(settings.pipeline)),
+        "spacy-elmo": installed_version() or "",
+        "spacy": version("spacy"),
+        "torch": version("torch"),
     }
-    return found | {"spacy-elmo": installed_version() or "", "spacy": version("spacy"), "torch": version("torch")}
-
-
-def _has_weights(settings: EmbeddingSettings) -> bool:
-    """RETURNS (bool): Whether the weights are a part of the pipeline."""
-    return settings.pipeline is not None and _find_elmo(load_embedder(settings).nlp) is not None
 
 
 def _find_pipeline(name: str) -> Path:

@@ -65,7 +65,7 @@ class Plan:
     """What is embedded, and with what.
 
     settings (dict): Those that decide what is written, `EmbeddingSettings.comparable`.
-    model (dict): Checksums and versions, as `identify_model` found them.
+    model (dict): `Embedder.identity`.
     files (list[InputFile]): The files of the corpus.
     fields (dict[str, str]): The further fields of rows, and the types of their columns.
     n_bad_rows (int): Rows that are left out.

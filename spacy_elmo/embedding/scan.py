@@ -25,7 +25,7 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
 
     corpus (Path): A file, or a directory of files.
     settings (EmbeddingSettings): What to embed.
-    model (dict): What `identify_model` found.
+    model (dict): `Embedder.identity`.
     report (Report): Called with the bytes of every record.
     RETURNS (Plan): The plan, a function of the corpus, the settings and the model alone.
     """
@@ -46,14 +46,14 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
             cutter.add(file.name, record, row)
     if bad.count and not settings.skip_bad_rows:
         raise ValueError(
-            f"{corpus} has {bad.count:,} bad rows:\n{bad.describe()}\nCorrect them, or leave them out with --skip-bad-rows."
+            f"Bad rows in {corpus}: {bad.count:,}\n{bad.describe()}\nCorrect them, or leave them out with --skip-bad-rows."
         )
     shards = cutter.finish()
     if not shards:
         raise ValueError(f"{corpus} has no text to embed." + (f" Bad rows:\n{bad.describe()}" if bad.count else ""))
     if list_files(corpus, find_files(corpus, FORMATS)) != files:
         raise ValueError(f"A file in {corpus} changed while it was read. Start again when nothing writes there.")
-    check_fields(fields.column_types(), settings)
+    check_fields(fields.names(), settings)
     return Plan(
         settings=settings.comparable(),
         model=model,

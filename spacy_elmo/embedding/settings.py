@@ -1,7 +1,10 @@
 """The settings of `spacy elmo embed` that decide what is written. Each stands here, once."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
+
+from ..models import bundled_models
 
 Unit = Literal["document", "sentence", "token"]
 FloatType = Literal["float32", "float16"]
@@ -58,7 +61,16 @@ class EmbeddingSettings:
                 "tokenized text needs no pipeline: its tokens and sentences are given. Leave out one of the two."
             )
 
+    def with_absolute_paths(self) -> "EmbeddingSettings":
+        """RETURNS (EmbeddingSettings): The settings for a process with another current directory."""
+        weights, pipeline = self.weights, self.pipeline
+        if weights is not None and weights not in bundled_models():
+            weights = str(Path(weights).resolve())
+        if pipeline is not None and Path(pipeline).exists():
+            pipeline = str(Path(pipeline).resolve())
+        return replace(self, weights=weights, pipeline=pipeline)
+
     def comparable(self) -> dict[str, Any]:
-        """RETURNS (dict): The settings, without paths of models: their content counts, as `identify_model` describes it."""
+        """RETURNS (dict): The settings, without paths of models: `Embedder.identity` has checksums of them."""
         values = asdict(self) | {"fields": None if self.fields is None else list(self.fields)}
         return {name: value for name, value in values.items() if name not in ("weights", "pipeline")}

@@ -15,7 +15,7 @@ from ..corpora.long_texts import LONGEST_PIECE, cut_text
 from ..files.atomic import draft_file, remove_leftovers
 from ..layers.doc_layers import count_characters
 from .columns import make_schema
-from .model import Embedder, identify_model, load_embedder
+from .model import Embedder, load_embedder
 from .parquet import FINGERPRINT, is_whole, open_writer
 from .plan import Plan, Shard
 from .pooling import RowDoc, Units, pool_row
@@ -35,7 +35,7 @@ class Job:
 
     corpus, output (Path): Where the text is, and where the shards go.
     settings (EmbeddingSettings): The settings.
-    model (dict): What `identify_model` found when the plan was made.
+    model (dict): The identity of the embedder that the plan was made with.
     fields (dict): The types of further fields.
     fingerprint (str): That of the plan.
     """
@@ -72,7 +72,11 @@ def embed_shard(job: Job, shard: Shard, report: Report = lambda n_tokens, n_char
     if is_whole(path, job.fingerprint):
         return 0
     embedder = load_embedder(job.settings)
-    check_model(job)
+    if embedder.identity != job.model:
+        names = ", ".join(name for name, value in job.model.items() if embedder.identity[name] != value)
+        raise ValueError(
+            f"The plan was made with other versions or files of: {names}. All machines need the same ones."
+        )
     remove_leftovers(path)
     schema = make_schema(job.settings, job.fields, embedder.width, make_metadata(job))
     n_tokens = n_chars = 0
@@ -89,16 +93,6 @@ def embed_shard(job: Job, shard: Shard, report: Report = lambda n_tokens, n_char
             n_tokens, n_chars = n_tokens + units.n_tokens, n_chars + units.n_chars
             report(n_tokens, n_chars)
     return n_tokens
-
-
-def check_model(job: Job) -> None:
-    """Refuse to embed with other weights or libraries than those of the plan, as another machine may have."""
-    found = identify_model(job.settings)
-    if found != job.model:
-        names = ", ".join(name for name, value in job.model.items() if found.get(name) != value)
-        raise ValueError(
-            f"The plan was made with other versions or files of: {names}. All machines need the same ones."
-        )
 
 
 def make_metadata(job: Job) -> dict[str, str]:
