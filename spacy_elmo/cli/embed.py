@@ -147,15 +147,15 @@ def _choose_engine(name: str, n_workers: int, ray_address: str | None) -> "Engin
 def _describe(embedding: "Embedding") -> None:
     plan, missing = embedding.plan, embedding.missing
     n_rows, n_chars = sum(shard.n_rows for shard in plan.shards), sum(shard.n_chars for shard in plan.shards)
-    msg.info(f"{n_rows:,} documents with {n_chars:,} characters in {len(plan.shards):,} shards")
+    msg.info(f"Documents: {n_rows:,}, characters: {n_chars:,}, shards: {len(plan.shards):,}")
     if plan.n_bad_rows:
-        msg.warn(f"{plan.n_bad_rows:,} bad rows are left out")
+        msg.warn(f"Bad rows that are left out: {plan.n_bad_rows:,}")
         for row in plan.bad_rows:
             msg.text(row)
     if len(embedding.shards) < len(plan.shards):
-        msg.text(f"This part has {len(embedding.shards):,} of the shards")
+        msg.text(f"Shards of this part: {len(embedding.shards):,}")
     if len(missing) < len(embedding.shards):
-        msg.text(f"{len(embedding.shards) - len(missing):,} shards are finished already")
+        msg.text(f"Finished already: {len(embedding.shards) - len(missing):,}")
 
 
 @contextmanager
@@ -178,5 +178,5 @@ def _show_progress(embedding: "Embedding") -> Iterator["Observer"]:
 
         yield observe
     if embedding.missing:
-        seconds = time.monotonic() - start
-        msg.text(f"{sum(n_tokens.values()):,} tokens in {seconds:,.0f} seconds")
+        total, seconds = sum(n_tokens.values()), time.monotonic() - start
+        msg.text(f"{total:,} tokens in {seconds:,.1f} seconds, {total / seconds:,.0f} per second")

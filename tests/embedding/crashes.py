@@ -68,14 +68,14 @@ def embed_in_fork(corpus: Path, output: Path, settings: EmbeddingSettings, *, po
 
 def main() -> None:
     corpus, outputs = Path(sys.argv[1]), Path(sys.argv[2])
-    settings = EmbeddingSettings(weights=sys.argv[3], shard_size=800).with_absolute_paths()
+    settings = EmbeddingSettings(weights=sys.argv[3], shard_size=1100).with_absolute_paths()
     load_embedder(settings)
     point = 1
     while not embed_in_fork(corpus, outputs / f"killed-at-{point:03}", settings, point=point):
         assert embed_in_fork(corpus, outputs / f"killed-at-{point:03}", settings)
         point += 1
     n_kills = 0
-    while not embed_in_fork(corpus, outputs / "killed-often", settings, point=30):
+    while not embed_in_fork(corpus, outputs / "killed-often", settings, point=20):
         n_kills += 1
     sys.stdout.write(f"{point - 1} {n_kills}\n")
 
