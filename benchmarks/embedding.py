@@ -24,7 +24,7 @@ from spacy.language import Language
 
 from spacy_elmo.corpora.files import open_corpus_file
 from spacy_elmo.embedding.embed import Engine, prepare, run
-from spacy_elmo.embedding.events import Event, Finished
+from spacy_elmo.embedding.events import Event, Failed
 from spacy_elmo.embedding.settings import EmbeddingSettings
 from spacy_elmo.embedding.workers import embed_here, embed_in_processes
 
@@ -39,15 +39,11 @@ def main() -> None:
     parser.add_argument("--weights", help="a weights directory instead of the default weights")
     parser.add_argument("--measure", nargs="+", default=list(MEASUREMENTS), choices=list(MEASUREMENTS))
     arguments = parser.parse_args()
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo", config={"weights": arguments.weights, "keep_layers": False})
-    nlp("This reads the weights.")
-    texts, n_tokens = read_texts(arguments.text, nlp, arguments.tokens)
+    texts, n_tokens = read_texts(arguments.text, arguments.tokens)
     print(f"{len(texts):,} documents, {n_tokens:,} tokens; torch {torch.__version__}; ", end="")
     print(f"medians of {arguments.rounds} rounds")
     with tempfile.TemporaryDirectory() as directory:
-        work = Work(nlp, texts, n_tokens, Path(directory), arguments.weights)
+        work = Work(texts, n_tokens, Path(directory), arguments.weights)
         for name in arguments.measure:
             MEASUREMENTS[name](work, arguments.rounds)
 
@@ -55,48 +51,57 @@ def main() -> None:
 class Work:
     """What every measurement embeds, and where."""
 
-    def __init__(self, nlp: Language, texts: list[str], n_tokens: int, directory: Path, weights: str | None) -> None:
-        self.nlp, self.texts, self.n_tokens, self.weights = nlp, texts, n_tokens, weights
+    def __init__(self, texts: list[str], n_tokens: int, directory: Path, weights: str | None) -> None:
+        self.texts, self.n_tokens, self.weights = texts, n_tokens, weights
         self.corpus = directory / "corpus.txt"
         self.corpus.write_text("".join(f"{text}\n" for text in texts), encoding="utf8")
         self.outputs = (directory / f"out-{i}" for i in count())
 
+    def make_pipeline(self) -> Language:
+        """RETURNS (Language): A pipeline, with its weights read."""
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sentencizer")
+        nlp.add_pipe("elmo", config={"weights": self.weights, "keep_layers": False})
+        nlp("This reads the weights.")
+        return nlp
+
     def time_pipe(self, n_threads: int) -> float:
         """RETURNS (float): Tokens per second of `nlp.pipe`, with the mean of the vectors of every document in memory."""
         torch.set_num_threads(n_threads)
+        nlp = self.make_pipeline()  # a new one, without cached words
         start = time.perf_counter()
-        vectors = [doc.tensor[doc.to_array("IS_SPACE") == 0].mean(axis=0) for doc in self.nlp.pipe(self.texts)]
+        vectors = [doc.tensor[doc.to_array("IS_SPACE") == 0].mean(axis=0) for doc in nlp.pipe(self.texts)]
         seconds = time.perf_counter() - start
         assert numpy.stack(vectors).shape[0] == len(self.texts)
         return self.n_tokens / seconds
 
-    def time_embed(self, engine: Engine, **settings: object) -> tuple[float, int]:
+    def time_embed(self, engine: Engine, *, n_workers: int = 0, **settings: object) -> tuple[float, int]:
         """RETURNS (tuple[float, int]): Tokens per second of an embedding, and the bytes that it writes."""
         output = next(self.outputs)
         # So many shards that two processes end at about the same time.
-        size = max(1, self.corpus.stat().st_size // 8) if engine is not embed_here else 1_000_000
+        size = max(1, self.corpus.stat().st_size // 8) if n_workers else 1_000_000
         chosen = EmbeddingSettings(**{"weights": self.weights, "shard_size": size, **settings})  # type: ignore[arg-type]
         embedding = prepare(self.corpus, output, chosen)
-        ends: list[float] = []
-        tokens: list[int] = []
+        tokens: dict[str, int] = {}
+        start, n_before = time.perf_counter(), 0
 
         def observe(event: Event) -> None:
-            if isinstance(event, Finished):
-                ends.append(time.perf_counter())
-                tokens.append(event.n_tokens)
+            nonlocal start, n_before
+            if not isinstance(event, Failed):
+                if event.shard not in tokens and len(tokens) < n_workers:
+                    # The time begins when all processes have started.
+                    start, n_before = time.perf_counter(), sum(tokens.values()) + event.n_tokens
+                tokens[event.shard] = event.n_tokens
 
-        start = time.perf_counter()
         assert run(embedding, engine, observe) == []
-        if engine is not embed_here:
-            # From the first to the last end of a shard: when the first one ends, the others are half done on average.
-            start, tokens = ends[0], tokens[1:]
+        seconds = time.perf_counter() - start
         n_bytes = sum(path.stat().st_size for path in output.glob("*.parquet"))
-        return sum(tokens) / (ends[-1] - start), n_bytes
+        return (sum(tokens.values()) - n_before) / seconds, n_bytes
 
 
-def read_texts(path: Path, nlp: Language, n_tokens: int) -> tuple[list[str], int]:
+def read_texts(path: Path, n_tokens: int) -> tuple[list[str], int]:
     """RETURNS (tuple[list[str], int]): The first texts that have so many tokens, and their tokens."""
-    texts, found = [], 0
+    texts, found, nlp = [], 0, spacy.blank("en")
     with open_corpus_file(path) as file:
         for text in iterate_texts(file.readline):
             texts.append(text)
@@ -124,7 +129,7 @@ def measure_overhead(work: Work, rounds: int) -> None:
 def measure_workers(work: Work, rounds: int) -> None:
     """Two processes with one thread each, and one process with two threads, in turns."""
     engine = partial(embed_in_processes, n_workers=N_THREADS)
-    pairs = [(work.time_pipe(N_THREADS), work.time_embed(engine)[0]) for _ in range(rounds)]
+    pairs = [(work.time_pipe(N_THREADS), work.time_embed(engine, n_workers=N_THREADS)[0]) for _ in range(rounds)]
     print("\n| | tokens/s | ratio |\n|---|---|---|")
     print(f"| `nlp.pipe` in memory, {N_THREADS} threads | {statistics.median(pipe for pipe, _ in pairs):,.0f} | |")
     ratio = statistics.median(embed / pipe for pipe, embed in pairs)

@@ -23,10 +23,25 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "bilm": ({"files"}, {"numpy", "safetensors", "srsly", "torch"}),
     "charts": (set(), set()),
     "cli": (
-        {"analysis", "bilm", "corpora", "experiments", "files", "formats", "layers", "models", "pretraining"},
+        {
+            "analysis",
+            "bilm",
+            "corpora",
+            "embedding",
+            "experiments",
+            "files",
+            "formats",
+            "layers",
+            "models",
+            "pretraining",
+        },
         {"spacy", "tqdm", "typer", "wasabi"},
     ),
     "corpora": (set(), {"spacy"}),
+    "embedding": (
+        {"corpora", "files", "layers", "models", "pipeline"},
+        {"numpy", "spacy", "torch"},  # pyarrow and Ray are extras, which embedding/extras.py imports by name
+    ),
     "experiments": (
         {"analysis", "charts", "files", "models", "pretraining"},
         {"confection", "filelock", "jinja2", "spacy", "srsly"},
