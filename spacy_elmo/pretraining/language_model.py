@@ -4,8 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from ..bilm.characters import Mark
-from ..bilm.lstm import Dropout, State
+from ..bilm.lstm import Dropout
 from ..bilm.model import WORDS_AT_ONCE, BiLM
+from ..bilm.state import State
 from .softmax import Candidates, Softmax
 from .streams import NO_TARGET, Batch
 
