@@ -139,7 +139,8 @@ def test_no_part_is_allowed_more_than_it_needs(part: str) -> None:
         ("spacy_elmo.pretraining.perplexity", ["spacy", "thinc"]),
         # Numbers that were measured are compared without what measured them.
         ("spacy_elmo.experiments.report", ["spacy", "thinc", "torch"]),
-        ("spacy_elmo.cli", ["spacy_elmo.experiments", "spacy_elmo.pretraining.run"]),
+        ("spacy_elmo.cli", ["spacy_elmo.experiments", "spacy_elmo.pretraining.run", "spacy_elmo.embedding"]),
+        ("spacy_elmo.embedding.embed", ["pyarrow", "ray", "spacy_elmo.pretraining"]),
         ("spacy_elmo.tasks.textcat.network", ["spacy", "thinc"]),
     ],
 )
