@@ -1,6 +1,8 @@
 """Embedding a corpus: resumed, in parts, refused where something differs."""
 
 import os
+import re
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -169,6 +171,21 @@ def test_failed_shards_are_tried_again_and_named(
     assert run(embedding, embed_here, lambda event: None) == [Failed("shard-000001.parquet", "no space")]
     assert [attempts.count(shard.name) for shard in embedding.shards][:3] == [2, 3, 2]
     assert {*complete} - {*read_bytes(tmp_path / "out")} == {"shard-000001.parquet"}
+
+
+def test_full_disk(corpus: Path, settings: dict[str, Any], complete: dict[str, bytes], tmp_path: Path) -> None:
+    embedding = prepare(corpus, tmp_path / "out", EmbeddingSettings(**settings))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # a file that is longer cannot be written
+    try:
+        failed = run(embedding, embed_here, lambda event: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(failed) == len(complete) - 1
+    assert re.search("shard-000000.parquet could not be written: .* Is the disk full", failed[0].reason)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {PLAN_FILE}
+    embed(corpus, tmp_path / "out", **settings)
+    assert read_bytes(tmp_path / "out") == complete
 
 
 def test_many_failures_end_the_run(corpus: Path, settings: dict[str, Any], tmp_path: Path) -> None:
