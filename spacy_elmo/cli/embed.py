@@ -164,19 +164,21 @@ def _show_progress(embedding: "Embedding") -> Iterator["Observer"]:
     from ..embedding.events import Finished, Progressed
 
     sizes = {shard.name: shard.n_chars for shard in embedding.missing}
-    n_tokens, n_chars = dict.fromkeys(sizes, 0), dict.fromkeys(sizes, 0)
-    start = time.monotonic()
+    reached: dict[str, tuple[int, int]] = {}  # for each shard that was begun: tokens and characters
+    n_tokens, start = 0, time.monotonic()
     with tqdm(total=sum(sizes.values()), unit=" characters", unit_scale=True, desc="Embedding", disable=None) as bar:
 
         def observe(event: "Event") -> None:
-            if isinstance(event, Progressed):
-                n_tokens[event.shard], n_chars[event.shard] = event.n_tokens, event.n_chars
-            elif isinstance(event, Finished):
-                n_tokens[event.shard], n_chars[event.shard] = event.n_tokens, sizes[event.shard]
-            bar.set_postfix_str(f"{sum(n_tokens.values()) / (time.monotonic() - start):,.0f} tokens/s", refresh=False)
-            bar.update(sum(n_chars.values()) - bar.n)
+            nonlocal n_tokens
+            if isinstance(event, Progressed | Finished):
+                n_chars = sizes[event.shard] if isinstance(event, Finished) else event.n_chars
+                tokens_before, chars_before = reached.get(event.shard, (0, 0))  # fewer follow if a shard is tried again
+                reached[event.shard] = event.n_tokens, n_chars
+                n_tokens += event.n_tokens - tokens_before
+                bar.set_postfix_str(f"{n_tokens / (time.monotonic() - start):,.0f} tokens/s", refresh=False)
+                bar.update(n_chars - chars_before)
 
         yield observe
     if embedding.missing:
-        total, seconds = sum(n_tokens.values()), time.monotonic() - start
-        msg.text(f"{total:,} tokens in {seconds:,.1f} seconds, {total / seconds:,.0f} per second")
+        seconds = time.monotonic() - start
+        msg.text(f"{n_tokens:,} tokens in {seconds:,.1f} seconds, {n_tokens / seconds:,.0f} per second")
