@@ -8,6 +8,8 @@ Shape suffixes: A direction, N token of the packed batch, B sentence or row, P p
 hidden state (2 P), G the four gates (4 H).
 """
 
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .precision import product_dtype
+from .threads import run_side_by_side
 
 Clips = tuple[float | None, float | None]
 
@@ -49,8 +52,8 @@ def reset_rows(
     hidden_ABP, cell_ABH = hidden_ABP * keep_B1.to(hidden_ABP.dtype), cell_ABH * keep_B1
     if initial is not None:
         hidden_AP, cell_AH = initial
-        hidden_ABP += ((1 - keep_B1) * hidden_AP.unsqueeze(1)).to(hidden_ABP.dtype)
-        cell_ABH += (1 - keep_B1) * cell_AH.unsqueeze(1)
+        hidden_ABP += ((1 - keep_B1) * hidden_AP.unsqueeze(-2)).to(hidden_ABP.dtype)
+        cell_ABH += (1 - keep_B1) * cell_AH.unsqueeze(-2)
     return hidden_ABP, cell_ABH
 
 
@@ -60,7 +63,7 @@ def clip_output(hidden_ABP: Tensor, clip: float | None) -> Tensor:
 
 
 class Recurrence(torch.autograd.Function):
-    """All steps of one layer, both directions. Products have autocast's precision, all else has that of x."""
+    """All steps of one layer, both directions side by side. Products have autocast's precision, all else has that of x."""
 
     @staticmethod
     def forward(
@@ -90,83 +93,126 @@ class Recurrence(torch.autograd.Function):
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after the last step of each sentence.
         """
         dtype = product_dtype(x_ANP)
-        weight, bias_A1G = weight_AXG.to(dtype), bias_AG.to(dtype).unsqueeze(1)
-        projection = None if projection_AHP is None else projection_AHP.to(dtype)
-        cell_clip, output_clip = clips
-        last_hidden, last_cell = hidden_ABP.clone(), cell_ABH.clone()
-        h, c = hidden_ABP.to(dtype), cell_ABH
-        steps: list[tuple[Tensor, ...]] = []
-        for x, size, keep_B1 in zip(torch.split(x_ANP.to(dtype), sizes, dim=1), sizes, keep, strict=True):
-            h, before = h[:, :size], c[:, :size]
-            if keep_B1 is not None:
-                h, before = reset_rows(h, before, keep_B1, initial)
-            inputs_ABX = torch.cat([x, h], dim=-1)
-            gates = torch.baddbmm(bias_A1G, inputs_ABX, weight).to(x_ANP.dtype)
-            c, tanh_c = advance(gates, before, cell_clip)
-            h = (gates.chunk(4, dim=-1)[3] * tanh_c).to(dtype)
-            if projection is not None:
-                h = clip_output(torch.bmm(h, projection), output_clip)
-            steps.append((inputs_ABX, gates, before, c, tanh_c, h))
-            last_hidden[:, :size], last_cell[:, :size] = h, c
-        ctx.steps, ctx.sizes, ctx.keep, ctx.clips = steps, sizes, keep, clips
-        ctx.save_for_backward(weight, projection)
-        return torch.cat([step[-1] for step in steps], dim=1).to(x_ANP.dtype), last_hidden, last_cell
+
+        def run(a: int) -> tuple[_Direction, tuple[Tensor, Tensor, Tensor]]:
+            projection_HP = None if projection_AHP is None else projection_AHP[a].to(dtype)
+            direction = _Direction(weight_AXG[a].to(dtype), bias_AG[a].to(dtype), projection_HP, clips, sizes, keep)
+            own_initial = None if initial is None else (initial[0][a], initial[1][a])
+            return direction, direction.run(x_ANP[a], hidden_ABP[a], cell_ABH[a], own_initial)
+
+        directions, outputs = zip(*run_side_by_side([partial(run, a) for a in (0, 1)]), strict=True)
+        ctx.directions = directions
+        y_ANP, last_hidden, last_cell = (torch.stack(parts) for parts in zip(*outputs, strict=True))
+        return y_ANP, last_hidden, last_cell
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Run the layer backwards. `d_x` is the gradient of the loss with respect to x."""
-        d_y, d_last_hidden, d_last_cell = gradients
-        weight_AXG, projection_AHP = ctx.saved_tensors
-        cell_clip, output_clip = ctx.clips
-        dtype, width = weight_AXG.dtype, d_y.shape[-1]
-        n_tokens, n_gates = d_y.shape[1], weight_AXG.shape[-1]
-        d_h, d_c = d_last_hidden.clone(), d_last_cell.clone()
-        d_x = torch.empty_like(d_y)
-        d_gates_ANG = weight_AXG.new_empty(2, n_tokens, n_gates)
-        d_bias_AG = d_y.new_zeros(2, n_gates)
-        scratch_ABG = d_y.new_empty(2, ctx.sizes[0], n_gates)
-        d_output_ANP = weight_AXG.new_empty(2, n_tokens, width)
+        tasks = [partial(ctx.directions[a].differentiate, *(gradient[a] for gradient in gradients)) for a in (0, 1)]
+        found = zip(*run_side_by_side(tasks), strict=True)
+        return *(None if parts[0] is None else torch.stack(parts) for parts in found), None, None, None, None
+
+
+class _Direction:
+    """One direction of a layer, and what it keeps of a batch for the gradients.
+
+    weight_XG, bias_G, projection_HP (Tensor): The weights, in the precision of products.
+    clips, sizes, keep: Arguments of `Recurrence.forward`.
+    """
+
+    def __init__(
+        self,
+        weight_XG: Tensor,
+        bias_G: Tensor,
+        projection_HP: Tensor | None,
+        clips: Clips,
+        sizes: list[int],
+        keep: list[Tensor | None],
+    ) -> None:
+        self.weight_XG, self.bias_G, self.projection_HP = weight_XG, bias_G, projection_HP
+        self.cell_clip, self.output_clip = clips
+        ends = list(accumulate(sizes))
+        self.rows = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        self.keep = keep
+
+    def run(
+        self, x_NP: Tensor, hidden_BP: Tensor, cell_BH: Tensor, initial: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Run all steps. Arguments and results are those of `Recurrence.forward`, of one direction."""
+        n_tokens, width = x_NP.shape
+        self.inputs_NX = self.weight_XG.new_empty(n_tokens, 2 * width)
+        self.inputs_NX[:, :width] = x_NP
+        self.opened_NH = self.weight_XG.new_empty(n_tokens, cell_BH.shape[1])
+        y_NP = self.opened_NH if self.projection_HP is None else self.weight_XG.new_empty(n_tokens, width)
+        self.y_NP = y_NP
+        self.steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        last_hidden, last_cell = hidden_BP.clone(), cell_BH.clone()
+        h, c = hidden_BP, cell_BH
+        for rows, keep_B1 in zip(self.rows, self.keep, strict=True):
+            size = rows.stop - rows.start
+            h, before = h[:size], c[:size]
+            if keep_B1 is not None:
+                h, before = reset_rows(h, before, keep_B1, initial)
+            self.inputs_NX[rows, width:] = h
+            gates = torch.addmm(self.bias_G, self.inputs_NX[rows], self.weight_XG).to(x_NP.dtype)
+            c, tanh_c = advance(gates, before, self.cell_clip)
+            torch.mul(gates.chunk(4, dim=-1)[3], tanh_c, out=self.opened_NH[rows])
+            h = y_NP[rows]
+            if self.projection_HP is not None:
+                clip_output(torch.mm(self.opened_NH[rows], self.projection_HP, out=h), self.output_clip)
+            self.steps.append((gates, before, c, tanh_c))
+            last_hidden[:size], last_cell[:size] = h, c
+        return y_NP.to(x_NP.dtype), last_hidden, last_cell
+
+    def differentiate(self, d_y_NP: Tensor, d_hidden_BP: Tensor, d_cell_BH: Tensor) -> tuple[Tensor | None, ...]:
+        """Run all steps backwards.
+
+        d_y_NP, d_hidden_BP, d_cell_BH (Tensor): The gradients with respect to the results of `run`.
+        RETURNS (tuple): Those with respect to input, hidden state, memory cells, weight, bias and projection.
+        """
+        n_rows, width = d_hidden_BP.shape
+        d_h, d_c = d_hidden_BP.clone(), d_cell_BH.clone()
+        d_output_NP = torch.empty_like(self.y_NP)
+        d_gates_NG = self.weight_XG.new_empty(len(d_y_NP), len(self.bias_G))
+        d_inputs_NX = torch.empty_like(self.inputs_NX)
+        d_bias_G = d_y_NP.new_zeros(len(self.bias_G))
+        scratch_BG = d_y_NP.new_empty(n_rows, len(self.bias_G))
         # The loop reaches short sentences late. Until then, the last rows of d_h and d_c have the gradients of their end.
-        end = n_tokens
-        for step, size, keep_B1 in zip(reversed(ctx.steps), reversed(ctx.sizes), reversed(ctx.keep), strict=True):
-            _, gates, before, c, tanh_c, h = step
+        for step, rows, keep_B1 in zip(reversed(self.steps), reversed(self.rows), reversed(self.keep), strict=True):
+            gates, before, c, tanh_c = step
             i, j, f, o = gates.chunk(4, dim=-1)
-            rows = slice(end - size, end)
-            end -= size
-            d_step_h, d_step_c = d_h[:, :size], d_c[:, :size]
-            d_output = d_step_h + d_y[:, rows]
-            if projection_AHP is not None:
-                _stop_at_clip(d_output, h, output_clip)
-                d_output_ANP[:, rows] = d_output
-                d_output = torch.bmm(d_output_ANP[:, rows], projection_AHP.transpose(1, 2)).to(d_y.dtype)
-            through_o = d_output * o
+            size = rows.stop - rows.start
+            d_step_h, d_step_c = d_h[:size], d_c[:size]
+            d_opened = d_step_h + d_y_NP[rows]
+            if self.projection_HP is not None:
+                _stop_at_clip(d_opened, self.y_NP[rows], self.output_clip)
+                d_output_NP[rows] = d_opened
+                d_opened = torch.mm(d_output_NP[rows], self.projection_HP.T).to(d_y_NP.dtype)
+            through_o = d_opened * o
             d_step_c.add_(through_o).sub_(through_o.mul_(tanh_c).mul_(tanh_c))
-            _stop_at_clip(d_step_c, c, cell_clip)
+            _stop_at_clip(d_step_c, c, self.cell_clip)
             # First with respect to the sigmoids, then to their arguments. The new values are 2 * sigmoid(2 x) - 1, which
             # gives a factor of 2 * 2.
-            d_gates = scratch_ABG[:, :size]
+            d_gates = scratch_BG[:size]
             d_i, d_j, d_f, d_o = d_gates.chunk(4, dim=-1)
             torch.mul(d_step_c, j, out=d_i).mul_(2).sub_(d_step_c)
             torch.mul(d_step_c, i, out=d_j).mul_(4)
             torch.mul(d_step_c, before, out=d_f)
-            torch.mul(d_output, tanh_c, out=d_o)
+            torch.mul(d_opened, tanh_c, out=d_o)
             d_step_c.mul_(f)
             torch.ops.aten.sigmoid_backward.grad_input(d_gates, gates, grad_input=d_gates)
-            d_bias_AG += d_gates.sum(dim=1)
-            d_gates_ANG[:, rows] = d_gates
-            d_inputs_ABX = torch.bmm(d_gates_ANG[:, rows], weight_AXG.transpose(1, 2))
-            d_x[:, rows], d_h[:, :size] = torch.split(d_inputs_ABX, width, dim=-1)
+            d_bias_G += d_gates.sum(dim=0)
+            d_gates_NG[rows] = d_gates
+            d_step_h.copy_(torch.mm(d_gates_NG[rows], self.weight_XG.T, out=d_inputs_NX[rows])[:, width:])
             if keep_B1 is not None:
                 d_step_h.mul_(keep_B1)
                 d_step_c.mul_(keep_B1)
-        inputs_ANX = torch.cat([step[0] for step in ctx.steps], dim=1)
-        d_weight = torch.bmm(inputs_ANX.transpose(1, 2), d_gates_ANG).to(d_y.dtype)
+        d_weight = torch.mm(self.inputs_NX.T, d_gates_NG).to(d_y_NP.dtype)
         d_projection = None
-        if projection_AHP is not None:
-            opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in ctx.steps], dim=1)
-            d_projection = torch.bmm(opened_ANH.transpose(1, 2), d_output_ANP).to(d_y.dtype)
-        return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None, None
+        if self.projection_HP is not None:
+            d_projection = torch.mm(self.opened_NH.T, d_output_NP).to(d_y_NP.dtype)
+        return d_inputs_NX[:, :width].to(d_y_NP.dtype), d_h, d_c, d_weight, d_bias_G, d_projection
 
 
 def _stop_at_clip(gradient: Tensor, value: Tensor, clip: float | None) -> None:
