@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy
 import torch
 from torch import Tensor
 
 from .characters import Mark, Word
 from .config import InitialState
-from .lstm import Packing, State
+from .lstm import State
 from .model import BiLM
+from .packing import Packing
 
 EncodeWords = Callable[[Sequence[Word]], Tensor]
 
@@ -33,7 +35,7 @@ def embed_sentences(
     results: list[Tensor] = [torch.empty(0)] * len(sentences)
     for batch in _batch_by_length([len(sentence) + 2 for sentence in sentences], max_batch_items):
         state = bilm.start(len(batch), initial_state)
-        layers, _ = run_batch(bilm, [sentences[i] for i in batch], state, encode_words=encode_words)
+        layers, _ = run_batch(bilm, [sentences[i] for i in batch], state, encode_words=encode_words, to_end=False)
         for i, layers_LTW in zip(batch, layers, strict=True):
             results[i] = layers_LTW
     return results
@@ -46,6 +48,7 @@ def run_batch(
     *,
     encode_words: EncodeWords | None = None,
     with_marks: bool = False,
+    to_end: bool = True,
 ) -> tuple[list[Tensor], State]:
     """Run the biLM on one batch of sentences from a given state.
 
@@ -54,24 +57,32 @@ def run_batch(
     state (State): The state at the start of each sentence.
     encode_words (EncodeWords | None): Encodes word types; by default the model's method.
     with_marks (bool): Whether the layers include the sentence marks.
+    to_end (bool): Whether each direction reads the mark at its end, which the layers of words do not depend on.
     RETURNS (tuple): One layers_LTW for each sentence, and the state after each sentence. To carry the state over, pass
-        it in with the sentences that follow.
+        it in with the sentences that follow. Layer 0 is the token vector twice. The other layers are concatenations of both
+        directions.
     """
     encode_words = encode_words or bilm.encode_words
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
-    lengths = [len(sentences[i]) + 2 for i in order]
-    types: dict[Word, int] = {}
-    token_types: list[int] = []
+    types: dict[Word, int] = {Mark.BEGIN_SENTENCE: 0, Mark.END_SENTENCE: 1}
+    forward: list[int] = []
+    backward: list[int] = []
     for i in order:
-        words: list[Word] = [Mark.BEGIN_SENTENCE, *sentences[i], Mark.END_SENTENCE]
-        token_types.extend(types.setdefault(word, len(types)) for word in words)
-    packing = Packing.from_lengths(lengths, bilm.device)
-    types_N = torch.empty_like(packing.rows_N)
-    types_N[packing.rows_N] = torch.as_tensor(token_types).to(bilm.device)
-    layers_LNW, state = bilm(encode_words(list(types)), types_N, packing, _reorder(state, order))
-    in_reading_order = layers_LNW[:, packing.rows_N]
-    inner = slice(None) if with_marks else slice(1, -1)
-    layers = [sentence_LTW[:, inner] for sentence_LTW in torch.split(in_reading_order, lengths, dim=1)]
+        words = [types.setdefault(word, len(types)) for word in sentences[i]]
+        forward += [0, *words, 1] if to_end else [0, *words]
+        backward += [1, *reversed(words), 0] if to_end else [1, *reversed(words)]
+    packing = Packing.from_lengths([len(sentences[i]) + 1 + to_end for i in order])
+    types_AN = numpy.empty((2, len(forward)), dtype="int64")
+    types_AN[:, packing.rows_N] = forward, backward
+    layers_LANP, state = bilm(
+        encode_words(list(types)), torch.as_tensor(types_AN).to(bilm.device), packing.sizes, _reorder(state, order)
+    )
+    lengths = [len(sentences[i]) + 2 * with_marks for i in order]
+    # Row N + r of both directions' rows is row r of the backward direction, which reads the last token first.
+    rows_AN = packing.rows_of_steps(lengths, first=0 if with_marks else 1) + [[0], [len(forward)]]
+    rows = torch.as_tensor(rows_AN.T.ravel()).to(bilm.device)
+    layers_LNW = layers_LANP.flatten(1, 2).index_select(1, rows).view(len(layers_LANP), sum(lengths), bilm.config.width)
+    layers = torch.split(layers_LNW, lengths, dim=1)
     back = sorted(range(len(order)), key=order.__getitem__)
     return [layers[i] for i in back], _reorder(state, back)
 

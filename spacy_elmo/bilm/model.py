@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from .char_cnn import CharCNN
 from .characters import Word, encode_word, pad_spellings
 from .config import BiLMConfig, InitialState
-from .lstm import BiLSTM, Packing, State
+from .lstm import BiLSTM, State
+from .prediction import predict
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
 # are padded to the length of a long one.
@@ -97,19 +98,16 @@ class BiLM(nn.Module):
             state = State(*(like.new_zeros(config.depth, 2, width) for width in widths))
         return State(*(part.unsqueeze(2).expand(-1, -1, n_sentences, -1) for part in state))
 
-    def forward(self, types_UP: Tensor, types_N: Tensor, packing: Packing, state: State) -> tuple[Tensor, State]:
+    def forward(self, types_UP: Tensor, types_AN: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
         """Run encoded words through the LSTMs.
 
         types_UP (Tensor): The vectors of the batch's word types, sentence marks included.
-        types_N (Tensor): The type of each token of the packed batch.
-        packing (Packing): The rows of each sentence.
+        types_AN (Tensor): The type of each token of the packed batch, in the reading order of each direction.
+        sizes (list[int]): The number of sentences that have a token at each step.
         state (State): The state at the start of each sentence.
-        RETURNS (tuple): layers_LNW, packed, and the state after each sentence. Layer 0 is the token vector twice. The
-            other layers are concatenations of both directions.
+        RETURNS (tuple): layers_LANP, packed as `types_AN`, and the state after each sentence. Layer 0 has the token vectors.
         """
-        types_AN = torch.stack([types_N, types_N[packing.mirror_N]])
-        outputs, state = self.lstm(types_UP, types_AN, packing.sizes, state)
-        layers = [types_UP[types_N].repeat(1, 2)]
-        for forward, backward in outputs:
-            layers.append(torch.cat([forward, backward[packing.mirror_N]], dim=-1))
-        return torch.stack(layers), state
+        if not torch.is_grad_enabled():
+            return predict(self.lstm, types_UP, types_AN, sizes, state)
+        outputs, state = self.lstm(types_UP, types_AN, sizes, state)
+        return torch.stack([types_UP[types_AN], *outputs]), state

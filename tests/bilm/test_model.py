@@ -10,7 +10,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 from torch import Tensor
 
-from spacy_elmo.bilm import lstm, model
+from spacy_elmo.bilm import model, prediction
 from spacy_elmo.bilm.characters import Mark, Word, encode_word, pad_spellings
 from spacy_elmo.bilm.config import InitialState
 from spacy_elmo.bilm.embed import run_batch
@@ -163,7 +163,7 @@ def test_training_computes_the_same_values(bilm: BiLM, batch: list[list[str]]) -
 
 @pytest.mark.parametrize("changes", [{}, {"skip_connections": False, "highways": 2, "depth": 3}, {"cells": 6}])
 def test_gradients_agree_with_finite_differences(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(prediction, "BLOCK_GATES", 4 * 40)
     bilm = random_bilm(activation="tanh", **changes).double()
     batch = [["a", "duck"], [], ["a", "naïve", "b"]]
     generator = torch.Generator().manual_seed(0)

@@ -1,0 +1,77 @@
+"""Prediction gives the same layers however it is computed: in blocks, by one thread or two, with gradients or without."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from spacy_elmo.bilm import prediction
+from spacy_elmo.bilm.embed import embed_sentences, run_batch
+from spacy_elmo.bilm.lstm import BiLSTM, State
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.prediction import predict
+
+from ..helpers import small_config
+from .models import SENTENCES, layers_of, random_state
+
+
+@pytest.mark.parametrize("block_gates", [1, 3 * 40, 7 * 40])
+def test_blocks_do_not_matter(bilm: BiLM, block_gates: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = random_state(bilm, len(SENTENCES))
+    with torch.no_grad():
+        before, state_before = run_batch(bilm, SENTENCES, start)
+        monkeypatch.setattr(prediction, "BLOCK_GATES", block_gates)
+        after, state_after = run_batch(bilm, SENTENCES, start)
+    for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
+        assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("changes", [{}, {"cells": 6}, {"depth": 3, "skip_connections": False}, {"cell_clip": None}])
+def test_prediction_agrees_with_training(changes: dict[str, Any]) -> None:
+    config = small_config(**changes)
+    lstm = BiLSTM(config).double()
+    generator = torch.Generator().manual_seed(0)
+    random = partial(torch.randn, generator=generator, dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in lstm.parameters():
+            parameter.copy_(random(parameter.shape) / 2)
+    sizes = [4, 4, 2, 1, 1]
+    types_UP, types_AN = random(5, config.projection), torch.randint(0, 5, (2, 12), generator=generator)
+    state = State(random(config.depth, 2, 4, config.projection), random(config.depth, 2, 4, config.cells))
+    outputs, end = lstm(types_UP, types_AN, sizes, state)
+    with torch.no_grad():
+        layers, predicted_end = predict(lstm, types_UP, types_AN, sizes, state)
+    expected = [types_UP[types_AN], *outputs, *end]
+    for one, other in zip(expected, [*layers, *predicted_end], strict=True):
+        torch.testing.assert_close(one.detach(), other, rtol=1e-10, atol=1e-12)
+
+
+def test_blocks_hold_whole_steps() -> None:
+    assert prediction._blocks([5, 4, 2, 2, 1], 6) == [[5], [4, 2], [2, 1]]
+    assert prediction._blocks([5, 4], 1) == [[5], [4]]
+    assert prediction._blocks([5, 4], 100) == [[5, 4]]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_directions_side_by_side_give_the_same(
+    bilm: BiLM, n_threads: int, monkeypatch: pytest.MonkeyPatch, restored_threads: None
+) -> None:
+    start = random_state(bilm, len(SENTENCES))
+    with torch.no_grad():
+        before, state_before = run_batch(bilm, SENTENCES, start)
+        monkeypatch.setattr(prediction, "SIDE_BY_SIDE", 0)
+        torch.set_num_threads(n_threads)
+        after, state_after = run_batch(bilm, SENTENCES, start)
+    for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
+        assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
+
+
+def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
+    with torch.no_grad():
+        to_end, _ = run_batch(bilm, SENTENCES, bilm.start(len(SENTENCES)))
+        without = embed_sentences(bilm, SENTENCES, max_batch_items=1_000)
+    for one, other, sentence in zip(to_end, without, SENTENCES, strict=True):
+        assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
+        assert_allclose(one.numpy(), layers_of(bilm, sentence).numpy(), atol=1e-6)
