@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from ..bilm.characters import Mark
 from ..bilm.lstm import Dropout
+from ..bilm.threads import leave_threads_to_tasks
 from .learner import Learner
 from .processes import Processes
 from .settings import TrainingSettings
@@ -63,13 +64,16 @@ def train_steps(
             module = processes.join_gradients(model)
         candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_steps_done)
         dropout = _make_dropout(settings, learner.n_steps_done, processes)
-        with torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+        optimizer.zero_grad()
+        with (
+            leave_threads_to_tasks(),
+            torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"),
+        ):
             loss, learner.carried = module(
                 batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
             )
-        optimizer.zero_grad()
-        # By tokens, not by targets: the mean of the processes' gradients is right only if all divide by the same number.
-        (loss / batch.targets_AN.size).backward()
+            # By tokens, not by targets: the mean of the processes' gradients is right only if all divide by the same number.
+            (loss / batch.targets_AN.size).backward()
         grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
         total = loss.item()
         del loss  # and with it all that was kept for the gradients, before the next batch needs as much memory
