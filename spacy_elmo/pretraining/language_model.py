@@ -65,8 +65,7 @@ class LanguageModel(nn.Module):
         """RETURNS (Tensor): types_UP, with rows of padding at the end."""
         # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have few
         # shapes.
-        padding = -len(types) % (2 * WORDS_AT_ONCE)
-        padded = [*types, *[Mark.BEGIN_SENTENCE] * padding]
+        padded = [*types, *[Mark.BEGIN_SENTENCE] * (-len(types) % WORDS_AT_ONCE)]
         halves = run_pieces(
             self.bilm.encode_words, [padded[::2], padded[1::2]], list(self.bilm.char_cnn.parameters())
         )

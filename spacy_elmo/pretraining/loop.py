@@ -1,5 +1,6 @@
 """The training loop, step by step. What is random in a step follows from the seed and the number of the step."""
 
+import gc
 import math
 import time
 from collections.abc import Iterator
@@ -56,6 +57,8 @@ def train_steps(
     """
     model, optimizer = learner.model, learner.optimizer
     module: torch.nn.Module | None = None
+    # Python's garbage collection would otherwise look at all objects of the process, hundreds of thousands, again and again.
+    gc.freeze()
     start = time.perf_counter()
     for batch in islice(learner.streams, n_steps - learner.n_steps_done):
         if module is None or learner.n_steps_done == n_softmax_steps:

@@ -55,4 +55,4 @@ class _Pieces(torch.autograd.Function):
             for result, gradient in zip(ctx.results, gradients, strict=True)
         ]
         found = zip(*run_side_by_side(tasks), strict=True)
-        return None, None, *(torch.stack(parts).sum(dim=0) for parts in found)
+        return None, None, *(sum(parts[1:], parts[0]) for parts in found)
