@@ -112,5 +112,8 @@ class _Filters(torch.autograd.Function):
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:
-    """Concatenate the characters in the window of each position of a filter: (U, C - width + 1, width * D)."""
-    return x_UCD.unfold(1, width, 1).transpose(2, 3).flatten(2)
+    """Concatenate the characters in the window of each position of a filter: (U, C - width + 1, width * D).
+
+    The windows overlap in memory without the copy, and a product of such a tensor copies them word by word.
+    """
+    return x_UCD.unfold(1, width, 1).transpose(2, 3).flatten(2).contiguous()

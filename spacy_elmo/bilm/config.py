@@ -10,6 +10,9 @@ ACTIVATIONS = ("relu", "tanh")
 # The state at the start of a sentence: as stored with the weights, if any, or zeros.
 InitialState = Literal["stored", "zero"]
 
+# How a frozen biLM computes.
+Precision = Literal["float32", "int8"]
+
 # Far above any model, and low enough that a damaged or hostile file is refused before memory is allocated for it.
 MOST_UNITS = 2**20
 MOST_LAYERS = 64

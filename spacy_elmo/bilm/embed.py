@@ -8,9 +8,9 @@ from torch import Tensor
 
 from .characters import Mark, Word
 from .config import InitialState
-from .lstm import State
 from .model import BiLM
 from .packing import Packing
+from .state import State
 
 EncodeWords = Callable[[Sequence[Word]], Tensor]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 
 from .embed import run_batch
-from .lstm import State
 from .model import BiLM
+from .state import State
 
 STREAMS = 16  # parts of the text that are read in parallel
 BURN_IN = 4  # sentences of each stream that are read before states are averaged, to forget the start from zeros

@@ -8,28 +8,19 @@ memory cells, G the four gates, X input and hidden state. W, G and X are concate
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import BiLMConfig
-from .products import LayerProducts, PlainProduct
+from .prediction import DirectionWeights, predict
+from .products import Matrix
 from .recurrence import Clips, Recurrence
+from .state import State
 
 Dropout = Callable[[Tensor], Tensor]
-
-
-class State(NamedTuple):
-    """The state of the LSTMs between two tokens, for every layer and direction.
-
-    hidden_LABP (Tensor): The projected outputs, which are inputs of the next step.
-    cell_LABH (Tensor): The memory cells.
-    """
-
-    hidden: Tensor
-    cell: Tensor
 
 
 class BiLSTM(nn.Module):
@@ -54,7 +45,7 @@ class BiLSTM(nn.Module):
         initial: State | None = None,
         dropout: Dropout | None = None,
     ) -> tuple[list[Tensor], State]:
-        """Run all layers over a packed batch, with gradients. `prediction.predict` is faster without.
+        """Run all layers over a packed batch, with gradients.
 
         types_UP (Tensor): The vectors of the batch's word types.
         types_AN (Tensor): The type of each token, in the reading order of each direction.
@@ -88,6 +79,16 @@ class BiLSTM(nn.Module):
             hidden.append(hidden_ABP)
             cell.append(cell_ABH)
         return outputs, State(torch.stack(hidden), torch.stack(cell))
+
+    def predict(self, types_UP: Tensor, types_AN: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+        """Run all layers over a packed batch, without gradients.
+
+        types_UP, types_AN, sizes, state: As for `forward`.
+        RETURNS (tuple): layers_LANP, the token vectors first, and the state after the last step of each sentence.
+        """
+        layers = [cast(BiLSTMLayer, layer).directions() for layer in self.layers]
+        weights = [list(direction) for direction in zip(*layers, strict=True)]
+        return predict(weights, types_UP, types_AN, sizes, state, skip_connections=self.skip_connections)
 
 
 class BiLSTMLayer(nn.Module):
@@ -133,16 +134,19 @@ class BiLSTMLayer(nn.Module):
         )
         return result
 
-    def products(self, own: slice) -> LayerProducts:
-        """RETURNS (LayerProducts): What prediction multiplies with, for some of the directions."""
-        input_APG, hidden_APG = self.weight[own].chunk(2, dim=1)
-        return LayerProducts(
-            input=PlainProduct(input_APG),
-            hidden=PlainProduct(hidden_APG),
-            bias_A1G=add_to_forget_gate(self.bias[own]).unsqueeze(1),
-            projection=None if self.projection is None else PlainProduct(self.projection[own]),
-            clips=self.clips,
+    def directions(self) -> list[DirectionWeights]:
+        """RETURNS (list[DirectionWeights]): The weights of each direction, for prediction. They are not copied."""
+        cell_clip, output_clip = self.clips
+        projections = (
+            [None, None] if self.projection is None else [Matrix(weight) for weight in self.projection.unbind()]
         )
+        directions = []
+        bias_AG = add_to_forget_gate(self.bias)
+        for weight_XG, bias_G, projection in zip(self.weight.unbind(), bias_AG.unbind(), projections, strict=True):
+            input_PG, hidden_PG = weight_XG.chunk(2)
+            matrices = (Matrix(input_PG), Matrix(hidden_PG))
+            directions.append(DirectionWeights(*matrices, bias_G, projection, cell_clip, output_clip))
+        return directions
 
 
 def add_to_forget_gate(bias_AG: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from .char_cnn import CharCNN
 from .characters import Word, encode_word, pad_spellings
 from .config import BiLMConfig, InitialState
-from .lstm import BiLSTM, State
-from .prediction import predict
+from .lstm import BiLSTM
+from .state import State
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
 # are padded to the length of a long one.
@@ -108,6 +108,6 @@ class BiLM(nn.Module):
         RETURNS (tuple): layers_LANP, packed as `types_AN`, and the state after each sentence. Layer 0 has the token vectors.
         """
         if not torch.is_grad_enabled():
-            return predict(self.lstm, types_UP, types_AN, sizes, state)
+            return self.lstm.predict(types_UP, types_AN, sizes, state)
         outputs, state = self.lstm(types_UP, types_AN, sizes, state)
         return torch.stack([types_UP[types_AN], *outputs]), state

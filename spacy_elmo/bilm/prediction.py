@@ -1,163 +1,174 @@
-"""The LSTM without gradients: the layers of a batch of sentences, as fast as a CPU can compute them."""
+"""The LSTM without gradients: the layers of a batch of sentences, as fast as a CPU can compute them.
 
+Each direction is one call of a function that TorchScript runs. So a direction does not wait for the other one's turn in
+Python, which would take longer than the products of a short sentence. No compiler is needed, and where TorchScript is
+missing, the same function runs in Python.
+"""
+
+import warnings
 from collections.abc import Callable
-from functools import partial
-from itertools import accumulate
-from typing import cast
+from functools import cache, partial
+from typing import List, NamedTuple, Optional, cast  # noqa: UP035 (TorchScript does not know list[NamedTuple])
 
 import torch
 from torch import Tensor
 
-from .lstm import BiLSTM, State
-from .products import LayerProducts, PredictionLayer
+from .products import Matrix, add_product, multiply, write_product
+from .state import State
 from .threads import run_side_by_side
 
 # The number of gates that are computed from the input in one product. They stay in the processor's cache until the hidden
 # state is added, and more rows would not make the product faster.
 BLOCK_GATES = 2**20
 
-# The multiplications of one step and direction from which on the directions run side by side. With fewer, the threads
-# would wait for each other's turn in Python for longer than they compute.
-SIDE_BY_SIDE = 2**17
 
-# Writes what depends on the input into the gates of some tokens, gates_ANG.
-WriteGates = Callable[[slice, Tensor], None]
+class DirectionWeights(NamedTuple):
+    """The weights of one direction of a layer.
 
-
-def predict(lstm: BiLSTM, types_UP: Tensor, types_AN: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
-    """Run all layers over a packed batch.
-
-    lstm (BiLSTM): The LSTM.
-    types_UP (Tensor): The vectors of the batch's word types.
-    types_AN (Tensor): The type of each token, in the reading order of each direction.
-    sizes (list[int]): The number of sentences that have a token at each step.
-    state (State): The state of each of them at the start.
-    RETURNS (tuple): layers_LANP, each direction in its own reading order, the token vectors first, and the state after the
-        last step of each sentence.
+    input, hidden (Matrix): Input and hidden state to gates.
+    bias_G (Tensor): The bias of the gates, with the 1 of the forget gate.
+    projection (Matrix | None): Memory cells to hidden state.
+    cell_clip, output_clip (float | None): The maximum absolute values of the memory cells and of the projected output.
     """
-    n_tokens, width = types_AN.shape[1], types_UP.shape[1]
-    layers_LANP = types_UP.new_empty(len(lstm.layers) + 1, 2, n_tokens, width)
-    end = State(state.hidden.clone(), state.cell.clone())
-    run = partial(_run_directions, lstm, types_UP, types_AN, sizes, end, layers_LANP)
-    if n_tokens / len(sizes) * width * state.cell.shape[-1] > SIDE_BY_SIDE:
-        run_side_by_side([partial(run, slice(0, 1)), partial(run, slice(1, 2))])
-    else:
-        run(slice(0, 2))
-    return layers_LANP, end
+
+    input: Matrix
+    hidden: Matrix
+    bias_G: Tensor
+    projection: Optional[Matrix]  # noqa: UP045
+    cell_clip: Optional[float]  # noqa: UP045
+    output_clip: Optional[float]  # noqa: UP045
 
 
-def _run_directions(
-    lstm: BiLSTM,
+def predict(
+    weights: list[list[DirectionWeights]],
     types_UP: Tensor,
     types_AN: Tensor,
     sizes: list[int],
     state: State,
-    layers_LANP: Tensor,
-    own: slice,
+    *,
+    skip_connections: bool,
+) -> tuple[Tensor, State]:
+    """Run all layers over a packed batch.
+
+    weights (list): For each direction, the weights of each layer.
+    types_UP (Tensor): The vectors of the batch's word types.
+    types_AN (Tensor): The type of each token, in the reading order of each direction.
+    sizes (list[int]): The number of sentences that have a token at each step.
+    state (State): The state of each of them at the start.
+    skip_connections (bool): Whether the input of each layer but the first is added to its output.
+    RETURNS (tuple): layers_LANP, each direction in its own reading order, the token vectors first, and the state after the
+        last step of each sentence.
+    """
+    layers_LANP = types_UP.new_empty(len(weights[0]) + 1, 2, types_AN.shape[1], types_UP.shape[1])
+    end = State(state.hidden.clone(), state.cell.clone())
+    run_direction = _compiled(_run_direction)
+    tensors = zip(layers_LANP.unbind(1), types_AN.unbind(), end.hidden.unbind(1), end.cell.unbind(1), strict=True)
+    run_side_by_side(
+        [
+            partial(run_direction, *own, types_UP, weights[a], sizes, BLOCK_GATES, skip_connections)
+            for a, own in enumerate(tensors)
+        ]
+    )
+    return layers_LANP, end
+
+
+@cache
+def _compiled(function: Callable[..., None]) -> Callable[..., None]:
+    try:
+        with warnings.catch_warnings():
+            # TorchScript is no longer developed, but part of every torch so far.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return cast(Callable[..., None], torch.jit.script(function))
+    except Exception:  # whatever a future torch raises: only speed is lost
+        return function
+
+
+def _run_direction(
+    layers_LNP: Tensor,
+    types_N: Tensor,
+    hidden_LBP: Tensor,
+    cell_LBH: Tensor,
+    types_UP: Tensor,
+    weights: List[DirectionWeights],  # noqa: UP006
+    sizes: List[int],  # noqa: UP006
+    block_gates: int,
+    skip_connections: bool,
 ) -> None:
-    """Run all layers of one direction or both, and write to `state` and `layers_LANP`."""
-    types_AN, layers_LANP = types_AN[own], layers_LANP[:, own]
-    last_rows = _last_rows(sizes)
-    torch.index_select(types_UP, 0, types_AN.flatten(), out=layers_LANP[0].flatten(0, 1))
-    for i, layer in enumerate(lstm.layers):
-        x_ANP, y_ANP = layers_LANP[i], layers_LANP[i + 1]
-        hidden_ABP, cell_ABH = state.hidden[i, own], state.cell[i, own]
-        products = cast(PredictionLayer, layer).products(own)
-        write_gates = (
-            _gates_by_type(products, types_UP, types_AN) if i == 0 else partial(_gates_by_token, products, x_ANP)
-        )
-        _run_layer(products, write_gates, sizes, hidden_ABP, cell_ABH, y_ANP)
-        hidden_ABP.copy_(y_ANP[:, last_rows])
-        if lstm.skip_connections and i > 0:
-            y_ANP += x_ANP  # not part of the hidden state, which is the layer's own output
+    """Run all layers of one direction.
 
-
-def _gates_by_type(products: LayerProducts, types_UP: Tensor, types_AN: Tensor) -> WriteGates:
-    """Multiply the vector of each type once, and look up the gates of each token."""
-    n_directions, n_types = len(types_AN), len(types_UP)
-    by_type_AUG = products.bias_A1G.repeat(1, n_types, 1)
-    products.input.add(types_UP.expand(n_directions, -1, -1), by_type_AUG)
-
-    def write(tokens: slice, gates_ANG: Tensor) -> None:
-        for by_type_UG, types_N, gates_NG in zip(
-            by_type_AUG.unbind(), types_AN.unbind(), gates_ANG.unbind(), strict=True
-        ):
-            torch.index_select(by_type_UG, 0, types_N[tokens], out=gates_NG)
-
-    return write
-
-
-def _gates_by_token(products: LayerProducts, x_ANP: Tensor, tokens: slice, gates_ANG: Tensor) -> None:
-    gates_ANG.copy_(products.bias_A1G)
-    products.input.add(x_ANP[:, tokens], gates_ANG)
+    layers_LNP (Tensor): Gets the token vectors and the outputs of each layer.
+    hidden_LBP, cell_LBH (Tensor): The state at the start, replaced by the state after the last step of each sentence.
+    """
+    torch.index_select(types_UP, 0, types_N, out=layers_LNP[0])
+    for i, layer in enumerate(weights):
+        x_NP, y_NP = layers_LNP[i], layers_LNP[i + 1]
+        if i == 0:
+            # One product for each type, and not for each token.
+            gates_UG = multiply(types_UP, layer.input).add_(layer.bias_G)
+            _run_layer(y_NP, gates_UG, types_N, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)
+        else:
+            _run_layer(y_NP, x_NP, None, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)
+            if skip_connections:
+                y_NP += x_NP  # not part of the hidden state, which is the layer's own output
 
 
 def _run_layer(
-    products: LayerProducts,
-    write_gates: WriteGates,
-    sizes: list[int],
-    h_ABP: Tensor,
-    cell_ABH: Tensor,
-    y_ANP: Tensor,
+    y_NP: Tensor,
+    source: Tensor,
+    rows_N: Optional[Tensor],  # noqa: UP045
+    hidden_BP: Tensor,
+    cell_BH: Tensor,
+    layer: DirectionWeights,
+    sizes: List[int],  # noqa: UP006
+    block_gates: int,
 ) -> None:
-    """Run one layer step by step.
+    """Run one layer of one direction.
 
-    tanh(x) is computed as 2 * sigmoid(2 x) - 1, which is several times faster on a CPU. So the memory cells are doubled.
-
-    h_ABP (Tensor): The hidden state at the start.
-    cell_ABH (Tensor): The memory cells at the start, replaced by those after the last step of each sentence.
-    y_ANP (Tensor): Gets the hidden states of all tokens.
+    y_NP (Tensor): Gets the outputs.
+    source (Tensor): The layer's inputs, x_NP, or with `rows_N` the part of the gates that depends on them, gates_UG.
+    rows_N (Tensor | None): The row of each token in gates_UG.
     """
-    cell_clip, output_clip = products.clips
-    n_gates = products.bias_A1G.shape[-1]
-    blocks = _blocks(sizes, BLOCK_GATES // n_gates)
-    scratch_ANG = y_ANP.new_empty(len(y_ANP), max(map(sum, blocks)), n_gates)
-    twice_cell_ABH = 2 * cell_ABH
-    c, opened = twice_cell_ABH, torch.empty_like(twice_cell_ABH)
-    outputs = iter(torch.split(y_ANP, sizes, dim=1))
-    start = 0
-    for block in blocks:
-        tokens = slice(start, start + sum(block))
-        gates_ANG = scratch_ANG[:, : sum(block)]
-        write_gates(tokens, gates_ANG)
-        start = tokens.stop
-        parts = [torch.split(part, block, dim=1) for part in (gates_ANG, *gates_ANG.chunk(4, dim=-1))]
-        for size, gates, i, j, f, o in zip(block, *parts, strict=True):
-            if size < c.shape[1]:
-                h_ABP, c, opened = h_ABP[:, :size], c[:, :size], opened[:, :size]
-            products.hidden.add(h_ABP, gates)
-            j.mul_(2)
-            gates.sigmoid_()
-            c.mul_(f).addcmul_(i, j, value=4).sub_(i, alpha=2)
-            if cell_clip is not None:
-                c.clamp_(-2 * cell_clip, 2 * cell_clip)
-            torch.sigmoid(c, out=opened).mul_(2).sub_(1).mul_(o)
-            h_ABP = next(outputs)
-            if products.projection is None:
-                h_ABP.copy_(opened)
+    projection, cell_clip, output_clip = layer.projection, layer.cell_clip, layer.output_clip
+    n_gates = layer.bias_G.shape[0]
+    block_rows = max(sizes[0], block_gates // n_gates)
+    scratch_NG = torch.empty((min(len(y_NP), block_rows), n_gates), dtype=y_NP.dtype, device=y_NP.device)
+    cell_BH.mul_(2)
+    h, c, s, opened = hidden_BP, cell_BH, torch.empty_like(cell_BH), torch.empty_like(cell_BH)
+    start, block_start, block_stop = 0, 0, 0
+    for step, size in enumerate(sizes):
+        if start == block_stop:
+            block_start = start
+            for next_size in sizes[step:]:
+                if block_stop + next_size - start > block_rows:
+                    break
+                block_stop += next_size
+            gates_NG = scratch_NG[: block_stop - start]
+            if rows_N is None:
+                gates_NG.copy_(layer.bias_G)
+                add_product(gates_NG, source[start:block_stop], layer.input)
             else:
-                products.projection.write(opened, h_ABP)
-                if output_clip is not None:
-                    h_ABP.clamp_(-output_clip, output_clip)  # TensorFlow's cell clips only what it projects
-    torch.div(twice_cell_ABH, 2, out=cell_ABH)
-
-
-def _blocks(sizes: list[int], max_rows: int) -> list[list[int]]:
-    """Group steps into blocks of up to `max_rows` tokens, or of one step."""
-    blocks: list[list[int]] = [[]]
-    n_rows = 0
-    for size in sizes:
-        if blocks[-1] and n_rows + size > max_rows:
-            blocks.append([])
-            n_rows = 0
-        blocks[-1].append(size)
-        n_rows += size
-    return blocks
-
-
-def _last_rows(sizes: list[int]) -> list[int]:
-    """List the packed row of each sentence's last step."""
-    rows = list(range(sizes[0]))
-    for start, size in zip(accumulate(sizes[:-1]), sizes[1:], strict=True):
-        rows[:size] = range(start, start + size)
-    return rows
+                torch.index_select(source, 0, rows_N[start:block_stop], out=gates_NG)
+        if size < len(c):
+            hidden_BP[size : len(c)] = h[size:]
+            h, c, s, opened = h[:size], c[:size], s[:size], opened[:size]
+        gates = scratch_NG[start - block_start : start - block_start + size]
+        i, j, f, o = gates.chunk(4, dim=-1)
+        add_product(gates, h, layer.hidden)
+        # tanh(x) is 2 * sigmoid(2 x) - 1, and sigmoid is several times faster on a CPU. So the memory cells are doubled.
+        j.add_(j)
+        gates.sigmoid_()
+        c.mul_(f).addcmul_(i, j, value=4).sub_(i, alpha=2)
+        if cell_clip is not None:
+            c.clamp_(-2 * cell_clip, 2 * cell_clip)
+        torch.sigmoid(c, out=s)
+        torch.neg(o, out=opened).addcmul_(o, s, value=2)
+        h = y_NP[start : start + size]
+        if projection is None:
+            h.copy_(opened)
+        else:
+            write_product(h, opened, projection)
+            if output_clip is not None:
+                h.clamp_(-output_clip, output_clip)  # TensorFlow's cell clips only what it projects
+        start += size
+    hidden_BP[: len(h)] = h
+    cell_BH.div_(2)

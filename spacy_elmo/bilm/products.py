@@ -1,115 +1,79 @@
-"""Products of inputs and weights, without gradients: in float32 as weights are, in float32 with packed weights, in int8.
+"""Products of inputs and weights in prediction: weights as they are, packed for oneDNN, or quantized to int8.
 
-Shape suffixes: A direction, N row, K input, M output. The directions are stacked, but multiplied one after the other: a
-batched product of torch would share them between OpenMP threads, which threads.py avoids.
+Shape suffixes: N row, K input, M output. The functions can be compiled by TorchScript (see prediction.py).
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
-from .recurrence import Clips
 
-# A packed product spends some microseconds more on a call. From this many weights on it is faster, with any number of rows.
-PACKED_WEIGHTS = 2**21
+class Matrix(NamedTuple):
+    """The weights of a product.
 
-
-class Product(Protocol):
-    """x @ weights, for one direction or both."""
-
-    def write(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        """Write the product to `out_ANM`."""
-
-    def add(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        """Add the product to `out_ANM`."""
-
-
-class LayerProducts(NamedTuple):
-    """What a layer of the LSTM multiplies with, for one direction or both.
-
-    input, hidden (Product): Input and hidden state to gates.
-    bias_A1G (Tensor): The bias of the gates, with the 1 of the forget gate.
-    projection (Product | None): Memory cells to hidden state.
-    clips (Clips): The maximum absolute values of the memory cells, and of the projected output.
+    weight (Tensor): weight_KM, as it is, or packed, or quantized.
+    scale_M (Tensor | None): The scale of each output, if the weights are quantized.
     """
 
-    input: Product
-    hidden: Product
-    bias_A1G: Tensor
-    projection: Product | None
-    clips: Clips
+    weight: Tensor
+    scale_M: Optional[Tensor] = None  # noqa: UP045 (TorchScript does not know X | None)
 
 
-class PredictionLayer(Protocol):
-    """A layer of the LSTM that can predict."""
+def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
+    """Multiply rows with weights.
 
-    def products(self, own: slice) -> LayerProducts:
-        """RETURNS (LayerProducts): The products of some directions."""
-
-
-class PlainProduct:
-    """A product with weights as they are.
-
-    weight_AKM (Tensor): The weights of the directions. They are not copied.
+    x_NK (Tensor): The rows.
+    matrix (Matrix): The weights.
+    RETURNS (Tensor): The product, (N, M).
     """
-
-    def __init__(self, weight_AKM: Tensor) -> None:
-        self.weights = weight_AKM.unbind()
-
-    def write(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        for weight_KM, x_NK, out_NM in zip(self.weights, x_ANK.unbind(), out_ANM.unbind(), strict=True):
-            torch.mm(x_NK, weight_KM, out=out_NM)
-
-    def add(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        for weight_KM, x_NK, out_NM in zip(self.weights, x_ANK.unbind(), out_ANM.unbind(), strict=True):
-            out_NM.addmm_(x_NK, weight_KM)
+    weight, scale_M = matrix
+    if scale_M is not None:
+        product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
+        return product_NM.mul_(scale_N1)
+    if weight.is_mkldnn:
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(x_NK, weight, None, "none", [], "")
+        return product
+    return torch.mm(x_NK, weight)
 
 
-class PackedProduct:
-    """A product with weights in the layout of oneDNN, which does not have to rearrange them for every product.
+def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
+    """Write a product to a tensor.
 
-    packed (list[Tensor]): The weights of each direction, as `pack` returns them.
+    out_NM (Tensor): The tensor.
+    x_NK (Tensor): The rows.
+    matrix (Matrix): The weights.
     """
-
-    def __init__(self, packed: list[Tensor]) -> None:
-        self.packed = packed
-
-    def write(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        for packed, x_NK, out_NM in zip(self.packed, x_ANK.unbind(), out_ANM.unbind(), strict=True):
-            out_NM.copy_(_multiply(x_NK, packed))
-
-    def add(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        for packed, x_NK, out_NM in zip(self.packed, x_ANK.unbind(), out_ANM.unbind(), strict=True):
-            out_NM.add_(_multiply(x_NK, packed))
+    if matrix.scale_M is None and not matrix.weight.is_mkldnn:
+        torch.mm(x_NK, matrix.weight, out=out_NM)
+    else:
+        out_NM.copy_(multiply(x_NK, matrix))
 
 
-class Int8Product:
-    """A product in int8: weights with one scale for each output, inputs with one scale for each row.
+def add_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
+    """Add a product to a tensor.
 
-    A row's result does not depend on other rows, and sums of products of int8 are exact.
-
-    weight_AMK (Tensor): The quantized weights of the directions.
-    scale_AM (Tensor): Their scales.
+    out_NM (Tensor): The tensor.
+    x_NK (Tensor): The rows.
+    matrix (Matrix): The weights.
     """
+    weight, scale_M = matrix
+    if scale_M is not None:
+        product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
+        out_NM.addcmul_(product_NM, scale_N1)
+    elif weight.is_mkldnn:
+        out_NM.add_(multiply(x_NK, matrix))
+    else:
+        out_NM.addmm_(x_NK, weight)
 
-    def __init__(self, weight_AMK: Tensor, scale_AM: Tensor) -> None:
-        self.weights = [weight_MK.t() for weight_MK in weight_AMK.unbind()]
-        self.scale_A1M = scale_AM.unsqueeze(1)
 
-    def write(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        sums_ANM, scale_AN1 = self._multiply(x_ANK)
-        torch.mul(sums_ANM, scale_AN1, out=out_ANM)
+def _multiply_int8(x_NK: Tensor, weight_KM: Tensor, scale_M: Tensor) -> tuple[Tensor, Tensor]:
+    """Multiply quantized rows. The result of a row does not depend on the other rows: sums of int8 products are exact.
 
-    def add(self, x_ANK: Tensor, out_ANM: Tensor) -> None:
-        sums_ANM, scale_AN1 = self._multiply(x_ANK)
-        out_ANM.addcmul_(sums_ANM, scale_AN1)
-
-    def _multiply(self, x_ANK: Tensor) -> tuple[Tensor, Tensor]:
-        """Multiply quantized rows. RETURNS (tuple): The products, which are still to be multiplied with the rows' scales."""
-        rows_ANK, scale_AN1 = quantize(x_ANK)
-        sums = [torch._int_mm(*pair) for pair in zip(rows_ANK.unbind(), self.weights, strict=True)]
-        return torch.stack(sums).to(x_ANK.dtype).mul_(self.scale_A1M), scale_AN1
+    RETURNS (tuple): The product, (N, M), and a scale for each row that it is still to be multiplied with, (N, 1).
+    """
+    rows_NK, scale_N1 = quantize(x_NK)
+    return torch._int_mm(rows_NK, weight_KM).to(x_NK.dtype).mul_(scale_M), scale_N1
 
 
 def quantize(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -118,32 +82,27 @@ def quantize(x: Tensor) -> tuple[Tensor, Tensor]:
     x (Tensor): The values, (..., K).
     RETURNS (tuple): int8, (..., K), and scales, (..., 1): values are int8 times scale, up to half a scale.
     """
-    scale = torch.linalg.vector_norm(x, torch.inf, dim=-1, keepdim=True).mul_(1 / 127)
+    scale = x.abs().amax(dim=-1, keepdim=True).mul_(1 / 127)
     # Rows of zeros stay zeros.
-    return x.div(scale.clamp(min=torch.finfo(x.dtype).tiny)).round_().to(torch.int8), scale
+    return x.div(scale.clamp(min=1e-38)).round_().to(torch.int8), scale
 
 
-def can_pack(n_weights: int, device: torch.device) -> bool:
-    """Say whether weights are worth packing, and can be packed here.
-
-    n_weights (int): The number of weights in a product.
-    device (torch.device): Their device.
-    RETURNS (bool): Whether to pack them.
-    """
-    return n_weights >= PACKED_WEIGHTS and device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+def can_pack(weight: Tensor) -> bool:
+    """RETURNS (bool): Whether oneDNN can multiply with a tensor of weights here."""
+    supported = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(weight.device.type == "cpu" and weight.dtype == torch.float32 and supported)
 
 
 def pack(weight_KM: Tensor) -> Tensor:
-    """RETURNS (Tensor): Weights in the layout of oneDNN. Only `unpack` and `PackedProduct` can read them."""
+    """Put weights into the layout of oneDNN, which otherwise has to be made for every product.
+
+    weight_KM (Tensor): The weights.
+    RETURNS (Tensor): The packed weights. Nothing but products and `unpack` can read them.
+    """
     packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight_KM.detach().t())
     return packed
 
 
-def unpack(packed: Tensor) -> Tensor:
-    """RETURNS (Tensor): weight_KM, as it was before `pack`."""
-    return packed.to_dense().t()
-
-
-def _multiply(x_NK: Tensor, packed: Tensor) -> Tensor:
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x_NK, packed, None, "none", [], "")
-    return product
+def unpack(weight: Tensor) -> Tensor:
+    """RETURNS (Tensor): weight_KM, whether it is packed or not."""
+    return weight.to_dense().t() if weight.is_mkldnn else weight

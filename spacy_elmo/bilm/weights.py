@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import srsly
 import torch
@@ -15,36 +15,46 @@ from torch import Tensor
 from ..files.atomic import write_directory
 from ..files.tensors import Shape, check_finite, check_fit
 from ..files.versions import NewerFormatError, add_version, take_version
-from .config import BiLMConfig
+from .config import BiLMConfig, Precision
+from .frozen import precision_of, thaw
+from .int8 import to_int8
 from .model import BiLM
 
 CONFIG, TENSORS = "config.json", "model.safetensors"
 INITIAL_STATE = {"initial_hidden", "initial_cell"}
+PRECISION = "precision"  # the key of the config
 
-# The version of the config, in a weights directory as in a serialized pipeline. Version 0 had the same fields, but no number.
-FORMAT_VERSION = 1
+# The version of the config, in a weights directory as in a serialized pipeline. Version 0 had the same fields, but no
+# number. Version 2 has the precision of the weights: it is written only where that is not float32 or float16, so that older
+# releases can read the others.
+FORMAT_VERSION = 2
 
 
-def save_weights(bilm: BiLM, directory: Path) -> None:
+def save_weights(bilm: BiLM, directory: Path, *, dtype: torch.dtype = torch.float32) -> None:
     """Write a weights directory, all of it or nothing.
 
     bilm (BiLM): The model.
     directory (Path): The directory. An existing one is replaced only if it holds weights and nothing else.
+    dtype (torch.dtype): The precision on disk, as for `write_weights`.
     """
     with write_directory(directory, files={CONFIG, TENSORS}) as draft:
-        write_weights(bilm, draft)
+        write_weights(bilm, draft, dtype=dtype)
 
 
 def write_weights(bilm: BiLM, draft: Path, *, dtype: torch.dtype = torch.float32) -> None:
-    """Write the files of a weights directory.
+    """Write the files of a weights directory. A model in int8 stays in int8.
 
     bilm (BiLM): The model.
     draft (Path): The directory to write them to.
-    dtype (torch.dtype): The precision on disk. Float16 halves the file, and changes values by one part in two thousand.
+    dtype (torch.dtype): The precision of other weights on disk. Float16 halves the file, and changes values by one part in
+        two thousand.
     """
-    (draft / CONFIG).write_text(json.dumps(_config_to_dict(bilm.config), indent=2) + "\n", encoding="utf8")
+    (draft / CONFIG).write_text(json.dumps(_config_to_dict(bilm), indent=2) + "\n", encoding="utf8")
+    tensors = _tensors(bilm)
+    if precision_of(bilm) != "int8":
+        tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
     # Not save_file, which gives permissions to the owner alone.
-    (draft / TENSORS).write_bytes(format_tensors({name: tensor.to(dtype) for name, tensor in _tensors(bilm).items()}))
+    (draft / TENSORS).write_bytes(format_tensors(tensors))
 
 
 def load_config(directory: Path) -> BiLMConfig:
@@ -53,6 +63,70 @@ def load_config(directory: Path) -> BiLMConfig:
     directory (Path): The directory.
     RETURNS (BiLMConfig): The sizes.
     """
+    config, _ = _load_config(directory)
+    return config
+
+
+def load_weights(directory: Path, device: torch.device | str = "cpu") -> BiLM:
+    """Read a weights directory.
+
+    directory (Path): The directory.
+    device (torch.device | str): The device for the model.
+    RETURNS (BiLM): The model, in float32 whatever the precision on disk.
+    """
+    return thaw(load_stored(directory, device))
+
+
+def load_stored(directory: Path, device: torch.device | str = "cpu") -> BiLM:
+    """Read a weights directory, for prediction.
+
+    directory (Path): The directory.
+    device (torch.device | str): The device for the model.
+    RETURNS (BiLM): The model, in int8 if it was stored in int8, otherwise in float32.
+    """
+    config, precision = _load_config(directory)
+    path = directory / TENSORS
+    if not path.is_file():
+        raise ValueError(f"The weights directory {directory} has a {CONFIG} but no {TENSORS}: was it copied whole?")
+    skeleton = _make_skeleton(config, precision)
+    try:
+        with safe_open(path, framework="pt") as file:
+            # The shapes are checked from the header, before anything is allocated for them.
+            _check_shapes({key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}, skeleton, path)  # noqa: SIM118
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error}") from None
+    return _assemble(skeleton, tensors, path).to(device)
+
+
+def to_bytes(bilm: BiLM) -> bytes:
+    """RETURNS (bytes): The contents of a weights directory, in one string."""
+    data: bytes = srsly.msgpack_dumps({"config": _config_to_dict(bilm), "tensors": format_tensors(_tensors(bilm))})
+    return data
+
+
+def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
+    """Read what `to_bytes` wrote.
+
+    data (bytes): The string.
+    device (torch.device | str): The device for the model.
+    RETURNS (BiLM): The model, in the precision that it had.
+    """
+    where = "the serialized biLM"
+    try:
+        message: dict[str, Any] = srsly.msgpack_loads(data)
+        config, precision = _config_from_dict(message["config"], where)
+        tensors = parse_tensors(message["tensors"])
+    except NewerFormatError:
+        raise
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"The data are not {where}, or incomplete: {error}") from None
+    skeleton = _make_skeleton(config, precision)
+    _check_shapes({key: tuple(tensor.shape) for key, tensor in tensors.items()}, skeleton, where)
+    return _assemble(skeleton, tensors, where).to(device)
+
+
+def _load_config(directory: Path) -> tuple[BiLMConfig, Precision]:
     path = directory / CONFIG
     if not path.is_file():
         raise ValueError(_explain_missing(directory))
@@ -64,93 +138,61 @@ def load_config(directory: Path) -> BiLMConfig:
         raise ValueError(f"{path} does not describe a biLM: {error}") from None
 
 
-def load_weights(directory: Path, device: torch.device | str = "cpu") -> BiLM:
-    """Read a weights directory.
-
-    directory (Path): The directory.
-    device (torch.device | str): The device for the model.
-    RETURNS (BiLM): The model, in float32 whatever the precision on disk.
-    """
-    config = load_config(directory)
-    path = directory / TENSORS
-    if not path.is_file():
-        raise ValueError(f"The weights directory {directory} has a {CONFIG} but no {TENSORS}: was it copied whole?")
-    try:
-        with safe_open(path, framework="pt") as file:
-            # The shapes are checked from the header, before anything is allocated for them.
-            _check_shapes({key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}, config, path)  # noqa: SIM118
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error}") from None
-    return _assemble(config, tensors, path).to(device)
+def _config_to_dict(bilm: BiLM) -> dict[str, Any]:
+    config = bilm.config.to_dict()
+    if precision_of(bilm) == "float32":
+        return add_version(config, current=FORMAT_VERSION - 1)  # older releases can read it
+    return add_version({**config, PRECISION: precision_of(bilm)}, current=FORMAT_VERSION)
 
 
-def to_bytes(bilm: BiLM) -> bytes:
-    """RETURNS (bytes): The contents of a weights directory, in one string."""
-    data: bytes = srsly.msgpack_dumps(
-        {"config": _config_to_dict(bilm.config), "tensors": format_tensors(_tensors(bilm))}
-    )
-    return data
-
-
-def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
-    """Read what `to_bytes` wrote.
-
-    data (bytes): The string.
-    device (torch.device | str): The device for the model.
-    RETURNS (BiLM): The model.
-    """
-    where = "the serialized biLM"
-    try:
-        message: dict[str, Any] = srsly.msgpack_loads(data)
-        config, tensors = _config_from_dict(message["config"], where), parse_tensors(message["tensors"])
-    except NewerFormatError:
-        raise
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"The data are not {where}, or incomplete: {error}") from None
-    _check_shapes({key: tuple(tensor.shape) for key, tensor in tensors.items()}, config, where)
-    return _assemble(config, tensors, where).to(device)
-
-
-def _config_to_dict(config: BiLMConfig) -> dict[str, Any]:
-    return add_version(config.to_dict(), current=FORMAT_VERSION)
-
-
-def _config_from_dict(data: Any, where: Path | str) -> BiLMConfig:
-    if isinstance(data, dict):
-        _, data = take_version(data, current=FORMAT_VERSION, where=where)
-    return BiLMConfig.from_dict(data)
+def _config_from_dict(data: Any, where: Path | str) -> tuple[BiLMConfig, Precision]:
+    _, data = take_version(data, current=FORMAT_VERSION, where=where)
+    precision = data.pop(PRECISION, "float32")
+    if precision not in get_args(Precision):
+        raise ValueError(f"{PRECISION} must be one of {get_args(Precision)}, got {precision!r:.80}.")
+    return BiLMConfig.from_dict(data), precision
 
 
 def _tensors(bilm: BiLM) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous() for name, tensor in bilm.state_dict().items()}
 
 
-def _assemble(config: BiLMConfig, tensors: Mapping[str, Tensor], where: Path | str) -> BiLM:
-    """Make a model around tensors whose shapes were checked."""
-    with torch.device("meta"):  # allocates nothing: the tensors replace the parameters
+def _make_skeleton(config: BiLMConfig, precision: Precision) -> BiLM:
+    """Make a model without values: nothing is allocated."""
+    with torch.device("meta"):
         bilm = BiLM(config)
+        return to_int8(bilm) if precision == "int8" else bilm
+
+
+def _assemble(bilm: BiLM, tensors: Mapping[str, Tensor], where: Path | str) -> BiLM:
+    """Put tensors whose shapes were checked into a skeleton."""
     for name in INITIAL_STATE & tensors.keys():
         setattr(bilm, name, tensors[name])
-    bilm.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
+    expected = bilm.state_dict()
+    wrong = [
+        name
+        for name, tensor in tensors.items()
+        if (tensor.dtype != torch.int8 if expected[name].dtype == torch.int8 else not tensor.is_floating_point())
+    ]
+    if wrong:
+        raise ValueError(
+            f"The weights in {where} are of another type than expected, in {wrong}: they were changed or damaged."
+        )
+    bilm.load_state_dict(
+        {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()},
+        assign=True,
+    )
     check_finite(bilm, where)
     return bilm
 
 
-def _check_shapes(found: Mapping[str, Shape], config: BiLMConfig, where: Path | str) -> None:
-    expected = _expected_shapes(config)
-    if INITIAL_STATE.isdisjoint(found):
-        expected = {name: shape for name, shape in expected.items() if name not in INITIAL_STATE}
+def _check_shapes(found: Mapping[str, Shape], skeleton: BiLM, where: Path | str) -> None:
+    config = skeleton.config
+    expected = {name: tuple(tensor.shape) for name, tensor in skeleton.state_dict().items()}
+    if not INITIAL_STATE.isdisjoint(found):
+        expected["initial_hidden"] = (config.depth, 2, config.projection)
+        expected["initial_cell"] = (config.depth, 2, config.cells)
     check_fit(found, expected, where, f"their config ({config})")
-
-
-def _expected_shapes(config: BiLMConfig) -> dict[str, Shape]:
-    with torch.device("meta"):
-        bilm = BiLM(config)
-    shapes = {name: tuple(tensor.shape) for name, tensor in bilm.state_dict().items()}
-    shapes["initial_hidden"] = (config.depth, 2, config.projection)
-    shapes["initial_cell"] = (config.depth, 2, config.cells)
-    return shapes
 
 
 def _explain_missing(directory: Path) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..bilm.model import BiLM
 
 READABLE = ", ".join(FORMATS)
+PRECISIONS = FORMATS["spacy-elmo"].precisions
 WRITABLE = ", ".join(name for name, found in FORMATS.items() if found.can_write)
 
 
@@ -26,6 +27,12 @@ def convert_cli(
         None, "--from", "-f", help=f"The format to read: {READABLE}. By default it is detected"
     ),
     target_format: str = Opt("spacy-elmo", "--to", "-t", help=f"The format to write: {WRITABLE}"),
+    precision: str = Opt(
+        "float32",
+        "--precision",
+        "-p",
+        help=f"The precision to store the weights in: {', '.join(PRECISIONS)}. Float16 makes the file half as large, int8 a quarter",
+    ),
     warm_up: Path | None = Opt(
         None,
         "--warm-up",
@@ -42,6 +49,9 @@ def convert_cli(
 
         python -m spacy elmo convert options.json weights.hdf5 OUT
 
+    With --precision int8 the directory is a quarter as large. It is meant for precision = "int8" of the component, but runs
+    in float32, too.
+
     And back, to an options.json and a weights.hdf5 that AllenNLP loads:
 
         python -m spacy elmo convert WEIGHTS_DIR OUT --to bilm-tf
@@ -53,13 +63,15 @@ def convert_cli(
         msg.fail("Expected at least two paths: SOURCE... OUT", "See: python -m spacy elmo convert --help", exits=1)
     *source, target = paths
     try:
-        bilm, settled = convert(source, target, from_=source_format, to=target_format, warm_up=warm_up)
+        bilm, settled = convert(
+            source, target, from_=source_format, to=target_format, precision=precision, warm_up=warm_up
+        )
     except (ValueError, ImportError, OSError) as error:
         msg.fail("Could not convert the weights", str(error), exits=1)
     n_parameters = sum(parameter.numel() for parameter in bilm.parameters())
     msg.good(
         f"Wrote {target}",
-        f"{n_parameters:,} parameters, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
+        f"{n_parameters:,} parameters in {precision}, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
         f"initial state {'zero' if bilm.initial_state is None else 'stored'}",
     )
     if not settled:
@@ -69,7 +81,13 @@ def convert_cli(
 
 
 def convert(
-    source: Sequence[Path], target: Path, *, from_: str | None = None, to: str, warm_up: Path | None = None
+    source: Sequence[Path],
+    target: Path,
+    *,
+    from_: str | None = None,
+    to: str,
+    precision: str = "float32",
+    warm_up: Path | None = None,
 ) -> tuple["BiLM", bool]:
     """Convert weights.
 
@@ -77,6 +95,7 @@ def convert(
     target (Path): The directory to write.
     from_ (str | None): The format to read; None to detect it.
     to (str): The format to write.
+    precision (str): The precision to store the weights in.
     warm_up (Path | None): A text to find an initial state from, one tokenized sentence per line.
     RETURNS (tuple[BiLM, bool]): The model, and whether its initial state had settled at the end of the text; true
         without a text.
@@ -90,5 +109,5 @@ def convert(
     settled = True
     if warm_up is not None:
         _, settled = find_initial_state(bilm, list(read_corpus(warm_up, lang=None)))
-    writer.write(bilm, target)
+    writer.write(bilm, target, precision=precision)
     return bilm, settled

@@ -4,7 +4,8 @@ The module of a format has these functions:
 
 - `recognizes(paths)`: Whether the paths look like weights in this format. It opens no large file.
 - `read(paths)`: Reads the weights. RETURNS (BiLM).
-- `write(bilm, directory)`: Writes the weights into a directory. A format that can only be read has none.
+- `write(bilm, directory)`: Writes the weights into a directory. A format that can only be read has none. One with several
+  precisions takes `precision`.
 """
 
 from collections.abc import Sequence
@@ -25,12 +26,14 @@ class Format:
     files (str): The files that it reads, for messages.
     can_write (bool): Whether weights can be written in this format.
     has_initial_state (bool): Whether the format stores the initial state of the LSTMs.
+    precisions (tuple): The precisions in which it can store weights.
     """
 
     module: str
     files: str
     can_write: bool = True
     has_initial_state: bool = False
+    precisions: tuple[str, ...] = ("float32",)
 
     def recognizes(self, paths: Sequence[Path]) -> bool:
         """RETURNS (bool): Whether the paths look like weights in this format."""
@@ -45,20 +48,31 @@ class Format:
         bilm: BiLM = self._functions().read(paths)
         return bilm
 
-    def write(self, bilm: "BiLM", directory: Path) -> None:
+    def write(self, bilm: "BiLM", directory: Path, *, precision: str = "float32") -> None:
         """Write weights, all files or none.
 
-        bilm (BiLM): The model.
+        bilm (BiLM): The model, in float32.
         directory (Path): The directory to write. An existing one is replaced only if it has nothing but such weights.
+        precision (str): The precision to store them in.
         """
-        self._functions().write(bilm, directory)
+        if precision not in self.precisions:
+            raise ValueError(
+                f"This format cannot store weights in {precision!r}. Its precisions are: {', '.join(self.precisions)}."
+            )
+        options = {} if len(self.precisions) == 1 else {"precision": precision}
+        self._functions().write(bilm, directory, **options)
 
     def _functions(self) -> Any:
         return import_module(f"{__name__}.{self.module}")
 
 
 FORMATS = {
-    "spacy-elmo": Format("weights_directory", "a directory with config.json", has_initial_state=True),
+    "spacy-elmo": Format(
+        "weights_directory",
+        "a directory with config.json",
+        has_initial_state=True,
+        precisions=("float32", "float16", "int8"),
+    ),
     "bilm-tf": Format("bilm_tf", "options.json and weights.hdf5"),
 }
 

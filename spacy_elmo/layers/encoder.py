@@ -1,5 +1,6 @@
 """Docs to the layers of the biLM."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,7 @@ from torch import Tensor
 from ..bilm import weights as weights_io
 from ..bilm.config import BiLMConfig
 from ..bilm.embed import embed_sentences
+from ..bilm.frozen import find_problem, freeze, thaw
 from ..bilm.model import BiLM
 from ..models import find_existing_weights, find_weights
 from .cache import EncoderCache
@@ -47,9 +49,7 @@ class BiLMShim(TorchShim):
     """
 
     def __init__(self, settings: EncoderSettings) -> None:
-        super().__init__(
-            None, serialize_model=_serialize, deserialize_model=partial(_deserialize, frozen=settings.frozen)
-        )
+        super().__init__(None, serialize_model=_serialize, deserialize_model=partial(_deserialize, settings=settings))
         self.learn_rate_share = settings.learn_rate_share
         self.cache: EncoderCache | None = None  # a biLM that is trained gives other layers after every step
         if settings.frozen:
@@ -98,8 +98,8 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
     if shim.bilm is None or (reread and not settings.frozen and find_weights(settings.weights).is_dir()):
         # Weights that are loaded in inference mode could not be trained later.
         with torch.inference_mode(False), _shown_as_config_error():
-            bilm = weights_io.load_weights(find_existing_weights(settings.weights), get_torch_default_device())
-        shim.bilm = bilm.requires_grad_(not settings.frozen)
+            bilm = weights_io.load_stored(find_existing_weights(settings.weights), get_torch_default_device())
+        shim.bilm = _prepare(bilm, settings)
     return cast(BiLM, shim.bilm)
 
 
@@ -170,5 +170,18 @@ def _serialize(bilm: BiLM | None) -> bytes:
     return b"" if bilm is None else weights_io.to_bytes(bilm)
 
 
-def _deserialize(_: Any, data: bytes, device: torch.device, *, frozen: bool) -> BiLM | None:
-    return weights_io.from_bytes(data, device).requires_grad_(not frozen) if data else None
+def _deserialize(_: Any, data: bytes, device: torch.device, *, settings: EncoderSettings) -> BiLM | None:
+    return _prepare(weights_io.from_bytes(data, device), settings) if data else None
+
+
+def _prepare(bilm: BiLM, settings: EncoderSettings) -> BiLM:
+    """Prepare a biLM for prediction, or for training."""
+    if not settings.frozen:
+        return thaw(bilm)
+    problem = find_problem(bilm, settings.precision)
+    if problem is not None:
+        warnings.warn(
+            f"precision = '{settings.precision}' is not possible here, because {problem}. The biLM runs in float32.",
+            stacklevel=2,
+        )
+    return freeze(bilm, settings.precision if problem is None else "float32")

@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from confection import ConfigValidationError
 
-from ..bilm.config import InitialState
+from ..bilm.config import InitialState, Precision
 from .windows import check_window
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -64,6 +64,8 @@ class EncoderSettings:
 
     weights (str | None): A weights directory, the name of a bundled model, or null for the default one.
     frozen (bool): Whether the biLM stays as it is in training. The mix is always trained.
+    precision (str): "float32", or "int8" for a frozen biLM: several times faster, in a quarter of the memory, with vectors
+        that differ a little.
     initial_state (str): What the LSTMs start each sentence from: "stored" for the state that came with the weights, where
         there is one, or "zero".
     max_batch_items (int): The maximum number of tokens that go through the biLM at once. It bounds the memory.
@@ -76,6 +78,7 @@ class EncoderSettings:
 
     weights: str | None = None
     frozen: bool = True
+    precision: Precision = "float32"
     initial_state: InitialState = "stored"
     max_batch_items: int = 8192
     window: int = 320
@@ -87,6 +90,10 @@ class EncoderSettings:
     def __post_init__(self) -> None:
         if self.weights == "":
             raise config_error("weights must be a directory, the name of a bundled model or null, got an empty text.")
+        if self.precision not in get_args(Precision):
+            raise config_error(f"precision must be one of {', '.join(get_args(Precision))}, got {self.precision!r}.")
+        if self.precision == "int8" and not self.frozen:
+            raise config_error("precision = 'int8' cannot be trained. Set frozen = true, or precision = 'float32'.")
         if self.max_batch_items < 1:
             raise config_error(f"max_batch_items must be 1 or more, got {self.max_batch_items}.")
         if self.cache_mb < 0:

@@ -19,7 +19,7 @@ class TorchShim(PyTorchShim):
 
         params (dict): Weights by the id of the shim, and their name.
         """
-        weights = self._model.state_dict() if self._model is not None else {}
+        weights = dict(self._model.named_parameters()) if self._model is not None else {}
         backup = {name: tensor.clone() for name, tensor in weights.items() if (self.id, name) in params}
         with torch.no_grad():
             for name in backup:

@@ -4,8 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from ..bilm.characters import Mark, Word
-from ..bilm.lstm import Dropout, State
+from ..bilm.lstm import Dropout
 from ..bilm.model import WORDS_AT_ONCE, BiLM
+from ..bilm.state import State
 from .pieces import run_pieces
 from .softmax import Candidates, Softmax
 from .streams import NO_TARGET, Batch

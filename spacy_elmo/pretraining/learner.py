@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from ..bilm.lstm import State
+from ..bilm.state import State
 from .checkpoint import Checkpoint, Progress, RunIdentity, Tensors
 from .language_model import LanguageModel
 from .processes import Processes

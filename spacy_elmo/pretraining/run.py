@@ -10,7 +10,7 @@ from pathlib import Path
 from confection import Config
 
 from ..bilm.initial_state import STREAMS, find_initial_state
-from ..bilm.lstm import State
+from ..bilm.state import State
 from ..files.atomic import write_file
 from .checkpoint import Checkpoint, Progress, RunIdentity
 from .language_model import LanguageModel

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from spacy_elmo.bilm.embed import embed_sentences
-from spacy_elmo.bilm.lstm import State
 from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.state import State
 from spacy_elmo.formats import bilm_tf
 
 from .. import reference

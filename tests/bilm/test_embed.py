@@ -15,8 +15,8 @@ from torch import Tensor
 from spacy_elmo.bilm import embed, prediction
 from spacy_elmo.bilm.characters import Mark, Word
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
-from spacy_elmo.bilm.lstm import State
 from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.state import State
 
 from .. import reference
 from ..helpers import published_arrays, published_options

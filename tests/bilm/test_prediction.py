@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from spacy_elmo.bilm import prediction
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
-from spacy_elmo.bilm.lstm import BiLSTM, State
+from spacy_elmo.bilm.lstm import BiLSTM
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.bilm.prediction import predict
+from spacy_elmo.bilm.state import State
 
 from ..helpers import small_config
 from .models import SENTENCES, layers_of, random_state
@@ -42,26 +42,17 @@ def test_prediction_agrees_with_training(changes: dict[str, Any]) -> None:
     state = State(random(config.depth, 2, 4, config.projection), random(config.depth, 2, 4, config.cells))
     outputs, end = lstm(types_UP, types_AN, sizes, state)
     with torch.no_grad():
-        layers, predicted_end = predict(lstm, types_UP, types_AN, sizes, state)
+        layers, predicted_end = lstm.predict(types_UP, types_AN, sizes, state)
     expected = [types_UP[types_AN], *outputs, *end]
     for one, other in zip(expected, [*layers, *predicted_end], strict=True):
         torch.testing.assert_close(one.detach(), other, rtol=1e-10, atol=1e-12)
 
 
-def test_blocks_hold_whole_steps() -> None:
-    assert prediction._blocks([5, 4, 2, 2, 1], 6) == [[5], [4, 2], [2, 1]]
-    assert prediction._blocks([5, 4], 1) == [[5], [4]]
-    assert prediction._blocks([5, 4], 100) == [[5, 4]]
-
-
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_directions_side_by_side_give_the_same(
-    bilm: BiLM, n_threads: int, monkeypatch: pytest.MonkeyPatch, restored_threads: None
-) -> None:
+def test_directions_side_by_side_give_the_same(bilm: BiLM, n_threads: int, restored_threads: None) -> None:
     start = random_state(bilm, len(SENTENCES))
     with torch.no_grad():
         before, state_before = run_batch(bilm, SENTENCES, start)
-        monkeypatch.setattr(prediction, "SIDE_BY_SIDE", 0)
         torch.set_num_threads(n_threads)
         after, state_after = run_batch(bilm, SENTENCES, start)
     for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
@@ -75,3 +66,23 @@ def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
     for one, other, sentence in zip(to_end, without, SENTENCES, strict=True):
         assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
         assert_allclose(one.numpy(), layers_of(bilm, sentence).numpy(), atol=1e-6)
+
+
+def test_torchscript_runs_a_direction() -> None:
+    assert isinstance(prediction._compiled(prediction._run_direction), torch.jit.ScriptFunction)
+
+
+def test_without_torchscript_python_gives_the_same(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(function: Any) -> None:
+        raise RuntimeError("no TorchScript here")
+
+    start = random_state(bilm, len(SENTENCES))
+    with torch.no_grad():
+        before, state_before = run_batch(bilm, SENTENCES, start)
+        prediction._compiled.cache_clear()
+        monkeypatch.setattr(torch.jit, "script", fail)
+        assert prediction._compiled(prediction._run_direction) is prediction._run_direction
+        after, state_after = run_batch(bilm, SENTENCES, start)
+    prediction._compiled.cache_clear()
+    for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
+        assert_allclose(one.numpy(), other.numpy(), atol=1e-6)

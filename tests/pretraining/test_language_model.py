@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from torch import Tensor
 
 from spacy_elmo.bilm.characters import Mark, Word
-from spacy_elmo.bilm.lstm import Dropout, State
+from spacy_elmo.bilm.lstm import Dropout
+from spacy_elmo.bilm.state import State
 from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.perplexity import measure_likelihood

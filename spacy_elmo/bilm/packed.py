@@ -1,0 +1,75 @@
+"""LSTM layers for prediction alone, in float32: their weights are in the layout that is fastest."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from .lstm import BiLSTMLayer
+from .model import BiLM
+from .prediction import DirectionWeights
+from .products import Matrix, can_pack, pack, unpack
+
+# A packed product takes some microseconds more to start. That pays for a single row only from this many weights on.
+MANY_WEIGHTS = 2**20
+
+
+def pack_layers(bilm: BiLM) -> BiLM:
+    """Replace the LSTM layers of a model by layers that only predict, with the same results.
+
+    bilm (BiLM): The model. It cannot be trained any more.
+    RETURNS (BiLM): The model itself.
+    """
+    if can_pack(bilm.char_cnn.embedding.weight):
+        layers = [cast(BiLSTMLayer, layer) for layer in bilm.lstm.layers]
+        bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.directions(), layer.bias.detach()) for layer in layers)
+    return bilm
+
+
+class PackedLayer(nn.Module):
+    """A layer whose weights are packed for oneDNN. Its state dict has them as the layer that it replaces.
+
+    directions (list[DirectionWeights]): The weights of each direction.
+    bias_AG (Tensor): The bias of the layer that it replaces.
+    """
+
+    def __init__(self, directions: list[DirectionWeights], bias_AG: Tensor) -> None:
+        super().__init__()
+        self._bias_AG = bias_AG
+        self._directions = [_change_layout(direction, pack, _pack_if_large) for direction in directions]
+
+    def directions(self) -> list[DirectionWeights]:
+        """RETURNS (list[DirectionWeights]): The weights of each direction."""
+        return self._directions
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        weights = [torch.cat([unpack(one.input.weight), unpack(one.hidden.weight)]) for one in self._directions]
+        destination[f"{prefix}weight"] = torch.stack(weights)
+        destination[f"{prefix}bias"] = self._bias_AG
+        projections = [unpack(one.projection.weight) for one in self._directions if one.projection is not None]
+        if projections:
+            destination[f"{prefix}projection"] = torch.stack(projections)
+
+    # Packed weights can be neither copied nor pickled. But nothing in a layer ever changes.
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PackedLayer":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedLayer, ([_change_layout(one, unpack, unpack) for one in self._directions], self._bias_AG)
+
+
+def _change_layout(
+    direction: DirectionWeights, change_input: Callable[[Tensor], Tensor], change: Callable[[Tensor], Tensor]
+) -> DirectionWeights:
+    projection = direction.projection
+    return direction._replace(
+        input=Matrix(change_input(direction.input.weight)),
+        hidden=Matrix(change(direction.hidden.weight)),
+        projection=None if projection is None else Matrix(change(projection.weight)),
+    )
+
+
+def _pack_if_large(weight_KM: Tensor) -> Tensor:
+    """Pack weights that are multiplied with a single row at times, unlike those of the input."""
+    return pack(weight_KM) if weight_KM.numel() >= MANY_WEIGHTS else weight_KM.detach().clone()

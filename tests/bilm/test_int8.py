@@ -1,0 +1,170 @@
+"""A biLM in int8: how close it is to float32, and that a vector depends on nothing but its sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from numpy.testing import assert_allclose
+from torch import Tensor
+
+from spacy_elmo.bilm import int8
+from spacy_elmo.bilm.embed import embed_sentences, run_batch
+from spacy_elmo.bilm.frozen import freeze, precision_of, thaw
+from spacy_elmo.bilm.int8 import Int8Linear, to_float32, to_int8
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.products import Matrix, add_product, multiply, quantize, write_product
+from spacy_elmo.bilm.weights import from_bytes, load_stored, load_weights, save_weights, to_bytes
+
+from ..helpers import random_bilm
+from .models import SENTENCES, layers_of, random_state, sentences
+
+VARIANTS: list[dict[str, Any]] = [{}, {"cells": 6}, {"highways": 0, "depth": 3}, {"projection": 18}]
+
+
+@pytest.fixture(scope="module")
+def quantized() -> BiLM:
+    return freeze(random_bilm(), "int8")
+
+
+def cosines(one: Tensor, other: Tensor) -> Tensor:
+    return torch.nn.functional.cosine_similarity(one, other, dim=-1)
+
+
+def test_quantize_rounds_to_the_nearest_of_255_values() -> None:
+    values, scale = quantize(torch.tensor([[2.54, -1.0, 0.011, 0.0], [0.0, 0.0, 0.0, 0.0]]))
+    assert values.dtype == torch.int8
+    assert values.tolist() == [[127, -50, 1, 0], [0, 0, 0, 0]]
+    assert_allclose(scale.numpy(), [[0.02], [0.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1.0, 1e30])
+def test_quantized_values_are_within_half_a_step(factor: float) -> None:
+    x = torch.randn(20, 30, generator=torch.Generator().manual_seed(0)) * factor
+    values, scale = quantize(x)
+    assert ((values * scale - x).abs() <= 0.5001 * scale).all()
+
+
+def test_products_of_quantized_rows_are_exact() -> None:
+    random = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(7, 50, generator=random), torch.randn(9, 50, generator=random)
+    rows, row_scale = quantize(x)
+    quantized, scale = quantize(weight)
+    matrix = Matrix(quantized.t(), scale.squeeze(-1))
+    expected = (rows.long() @ quantized.long().t()) * row_scale * scale.t()
+    assert_allclose(multiply(x, matrix).numpy(), expected.numpy(), rtol=1e-6)
+    out = torch.ones(7, 9)
+    add_product(out, x, matrix)
+    assert_allclose(out.numpy(), 1 + expected.numpy(), atol=1e-5)
+    write_product(out, x, matrix)
+    assert_allclose(out.numpy(), expected.numpy(), rtol=1e-6)
+    assert (expected - x @ weight.t()).abs().max() < 0.3
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_int8_is_close_to_float32(changes: dict[str, Any]) -> None:
+    bilm, quantized = random_bilm(**changes), freeze(random_bilm(**changes), "int8")
+    with torch.no_grad():
+        expected = embed_sentences(bilm, SENTENCES, max_batch_items=1_000)
+        results = embed_sentences(quantized, SENTENCES, max_batch_items=1_000)
+    for one, other in zip(expected, results, strict=True):
+        assert (cosines(one, other) > 0.995).all()
+        assert one.numel() == 0 or (one - other).abs().max() > 1e-6
+
+
+def test_inputs_of_the_char_cnn_have_more_than_8_bits() -> None:
+    random = torch.Generator().manual_seed(0)
+    linear = torch.nn.Linear(40, 30)
+    x = torch.randn(50, 40, generator=random)
+    layer = Int8Linear(linear)
+    weights = layer.weight * layer.weight_scale.unsqueeze(-1)
+    with torch.no_grad():
+        assert_allclose(layer(x).numpy(), (x @ weights.t() + linear.bias).numpy(), atol=1e-3)
+
+
+@given(batch=sentences)
+def test_a_vector_depends_on_nothing_but_its_sentence(quantized: BiLM, batch: list[list[str]]) -> None:
+    with torch.no_grad():
+        together = embed_sentences(quantized, batch, max_batch_items=1_000)
+    for layers, sentence in zip(together, batch, strict=True):
+        assert_allclose(layers.numpy(), layers_of(quantized, sentence).numpy(), atol=1e-6)
+
+
+def test_state_is_carried_over(quantized: BiLM) -> None:
+    start = random_state(quantized, 1)
+    with torch.no_grad():
+        _, state = run_batch(quantized, [["a", "duck"]], start)
+        layers, _ = run_batch(quantized, [["sat"]], state)
+        other, _ = run_batch(quantized, [["sat"]], start)
+        expected, _ = run_batch(random_bilm(), [["sat"]], run_batch(random_bilm(), [["a", "duck"]], start)[1])
+    assert (cosines(layers[0], expected[0]) > 0.99).all()
+    assert not torch.equal(layers[0][1:], other[0][1:])
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_back_to_float32(changes: dict[str, Any]) -> None:
+    bilm = random_bilm(**changes)
+    copy = to_float32(to_int8(random_bilm(**changes)))
+    assert copy.state_dict().keys() == bilm.state_dict().keys()
+    for name, tensor in bilm.state_dict().items():
+        other = copy.state_dict()[name]
+        assert other.shape == tensor.shape
+        assert (other - tensor).abs().max() <= tensor.abs().max() / 253, name
+    assert all(parameter.requires_grad for parameter in copy.parameters())
+
+
+def test_weights_take_a_quarter_of_the_memory() -> None:
+    def size(bilm: BiLM) -> int:
+        return sum(tensor.nbytes for tensor in bilm.state_dict().values())
+
+    sizes = {"filters": [[1, 64]], "projection": 64, "cells": 256}
+    assert size(freeze(random_bilm(**sizes), "int8")) < 0.29 * size(random_bilm(**sizes))
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_weights_directory_in_int8(changes: dict[str, Any], tmp_path: Path) -> None:
+    bilm = random_bilm(3, **changes)
+    bilm.initial_hidden = torch.ones(bilm.config.depth, 2, bilm.config.projection) / 4
+    bilm.initial_cell = torch.ones(bilm.config.depth, 2, bilm.config.cells) / 4
+    quantized = freeze(bilm, "int8")
+    save_weights(quantized, tmp_path / "weights")
+    for loaded in (load_stored(tmp_path / "weights"), from_bytes(to_bytes(quantized))):
+        assert precision_of(loaded) == "int8"
+        assert loaded.state_dict().keys() == quantized.state_dict().keys()
+        assert all(torch.equal(loaded.state_dict()[name], value) for name, value in quantized.state_dict().items())
+        assert (cosines(layers_of(loaded, ["a", "duck"]), layers_of(quantized, ["a", "duck"])) > 0.9999).all()
+    in_float32 = load_weights(tmp_path / "weights")
+    assert precision_of(in_float32) == "float32"
+    assert (cosines(layers_of(in_float32, ["a", "duck"]), layers_of(quantized, ["a", "duck"])) > 0.995).all()
+
+
+def test_tensors_of_another_type_are_refused(tmp_path: Path) -> None:
+    quantized = freeze(random_bilm(), "int8")
+    quantized.lstm.layers[0].weight = torch.zeros_like(quantized.lstm.layers[0].weight, dtype=torch.int32)
+    save_weights(quantized, tmp_path / "weights")
+    with pytest.raises(ValueError, match=r"of another type than expected, in \['lstm\.layers\.0\.weight'\]"):
+        load_stored(tmp_path / "weights")
+
+
+def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
+    save_weights(freeze(random_bilm(), "int8"), tmp_path / "weights")
+    path = tmp_path / "weights" / "config.json"
+    path.write_text(path.read_text().replace('"int8"', '"int3"'))
+    with pytest.raises(ValueError, match=r"precision must be one of \('float32', 'int8'\), got 'int3'"):
+        load_stored(tmp_path / "weights")
+
+
+def test_freezing_and_thawing_choose_the_precision() -> None:
+    assert precision_of(freeze(random_bilm(), "int8")) == "int8"
+    assert precision_of(freeze(freeze(random_bilm(), "int8"), "int8")) == "int8"
+    assert precision_of(freeze(freeze(random_bilm(), "int8"), "float32")) == "float32"
+    assert precision_of(thaw(freeze(random_bilm(), "int8"))) == "float32"
+    assert not any(parameter.requires_grad for parameter in freeze(random_bilm(), "int8").parameters())
+
+
+def test_processors_without_the_instructions_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    int8.find_int8_problem.cache_clear()
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    assert int8.find_int8_problem() == "this processor has no instructions for it (VNNI)"
+    int8.find_int8_problem.cache_clear()

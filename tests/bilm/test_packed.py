@@ -1,0 +1,52 @@
+"""Layers with packed weights: the same results, and the same weights back."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from spacy_elmo.bilm import packed
+from spacy_elmo.bilm.frozen import freeze
+from spacy_elmo.bilm.model import BiLM
+from spacy_elmo.bilm.packed import PackedLayer
+
+from ..helpers import random_bilm
+from .models import layers_of
+
+SENTENCE = ["a", "naïve", "duck", "sat"]
+
+
+@pytest.fixture(params=[1, 2**20], ids=["all packed", "input packed"])
+def frozen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> BiLM:
+    monkeypatch.setattr(packed, "MANY_WEIGHTS", request.param)
+    return freeze(random_bilm(2), "float32")
+
+
+@pytest.mark.parametrize("changes", [{}, {"cells": 6}, {"depth": 3, "skip_connections": False}])
+@pytest.mark.parametrize("many_weights", [1, 2**20])
+def test_packed_layers_give_the_same(
+    changes: dict[str, Any], many_weights: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "MANY_WEIGHTS", many_weights)
+    frozen = freeze(random_bilm(2, **changes), "float32")
+    assert all(isinstance(layer, PackedLayer) for layer in frozen.lstm.layers)
+    expected = layers_of(random_bilm(2, **changes), SENTENCE)
+    assert_allclose(layers_of(frozen, SENTENCE).numpy(), expected.numpy(), atol=1e-6)
+    weights = random_bilm(2, **changes).state_dict()
+    assert frozen.state_dict().keys() == weights.keys()
+    assert all(torch.equal(frozen.state_dict()[name], tensor) for name, tensor in weights.items())
+
+
+def test_packed_layers_have_nothing_to_train(frozen: BiLM) -> None:
+    assert not any(parameter.requires_grad for parameter in frozen.parameters())
+    assert not list(frozen.lstm.parameters())
+
+
+def test_packed_layers_can_be_copied_and_pickled(frozen: BiLM) -> None:
+    for other in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen))):
+        assert torch.equal(layers_of(other, SENTENCE), layers_of(frozen, SENTENCE))
+        weights = other.state_dict()
+        assert all(torch.equal(weights[name], tensor) for name, tensor in frozen.state_dict().items())
