@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from .characters import N_CHARACTERS
+from .compiled import compiled
 from .config import BiLMConfig
 from .precision import product_dtype
 
@@ -82,33 +83,60 @@ class _Filters(torch.autograd.Function):
         RETURNS (Tensor): maximum_UF.
         """
         dtype = product_dtype(x_UCD)
-        ctx.shape, ctx.kept = x_UCD.shape, []
-        maxima = []
-        for weight, bias in zip(weights[::2], weights[1::2], strict=True):
-            windows = _unfold(x_UCD.to(dtype), weight.shape[1] // x_UCD.shape[2])
-            y_UCF = functional.linear(windows.flatten(0, 1), weight.to(dtype), bias.to(dtype))
-            y_UCF = y_UCF.view(*windows.shape[:2], -1)
-            maxima.append(y_UCF.amax(dim=1))
-            ctx.kept.append((windows, weight.to(dtype), y_UCF, maxima[-1]))
+        x, matrices, biases = x_UCD.to(dtype), [w.to(dtype) for w in weights[::2]], [b.to(dtype) for b in weights[1::2]]
+        windows, outputs, maxima = compiled(_run_filters)(x, matrices, biases)
+        ctx.kept = (x, matrices, windows, outputs, maxima)
         return torch.cat(maxima, dim=-1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_maximum_UF: Tensor) -> tuple[Tensor, ...]:
         """RETURNS (tuple): The gradients of the characters, and of weight and bias of each filter."""
-        n_positions, char_dim = ctx.shape[1:]
-        d_x = d_maximum_UF.new_zeros(ctx.shape, dtype=torch.promote_types(d_maximum_UF.dtype, torch.float32))
-        gradients: list[Tensor] = []
-        d_maxima = d_maximum_UF.split([len(weight) for _, weight, _, _ in ctx.kept], dim=-1)
-        for (windows, weight, y_UCF, maximum_UF), d_maximum in zip(ctx.kept, d_maxima, strict=True):
-            # 1 at the maxima, 0 elsewhere.
-            is_maximum = torch.eq(y_UCF, maximum_UF.unsqueeze(1), out=torch.empty_like(y_UCF))
-            d_y = is_maximum.mul_((d_maximum / is_maximum.sum(dim=1)).unsqueeze(1)).flatten(0, 1)
-            gradients += [d_y.T @ windows.flatten(0, 1), d_maximum.sum(dim=0)]
-            d_windows = (d_y @ weight).view(windows.shape)
-            for offset, d_characters in enumerate(d_windows.split(char_dim, dim=-1)):
-                d_x[:, offset : offset + windows.shape[1]] += d_characters
-        return d_x, *gradients
+        d_x_UCD, gradients = compiled(_differentiate_filters)(d_maximum_UF, *ctx.kept)
+        return d_x_UCD, *gradients
+
+
+def _run_filters(
+    x_UCD: Tensor, matrices: list[Tensor], biases: list[Tensor]
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """RETURNS (tuple): For each filter, its windows, its output at each position, and the maximum of that."""
+    windows: list[Tensor] = []
+    outputs: list[Tensor] = []
+    maxima: list[Tensor] = []
+    for matrix, bias in zip(matrices, biases):  # noqa: B905 (TorchScript does not know `strict`)
+        windows.append(_unfold(x_UCD, matrix.shape[1] // x_UCD.shape[2]))
+        y = torch.addmm(bias, windows[-1].flatten(0, 1), matrix.t())
+        outputs.append(y.view(len(x_UCD), -1, y.shape[1]))
+        maxima.append(outputs[-1].amax(dim=1))
+    return windows, outputs, maxima
+
+
+def _differentiate_filters(
+    d_maximum_UF: Tensor,
+    x_UCD: Tensor,
+    matrices: list[Tensor],
+    windows: list[Tensor],
+    outputs: list[Tensor],
+    maxima: list[Tensor],
+) -> tuple[Tensor, list[Tensor]]:
+    """RETURNS (tuple): The gradient of the characters, and those of weight and bias of each filter."""
+    gradients: list[Tensor] = []
+    # In full precision, because it is a sum over many windows.
+    d_x_UCD = torch.zeros_like(x_UCD, dtype=torch.promote_types(x_UCD.dtype, torch.float32))
+    start = 0
+    for matrix, window, y_UCF, maximum_UF in zip(matrices, windows, outputs, maxima):  # noqa: B905
+        d_maximum = d_maximum_UF[:, start : start + len(matrix)]
+        start += len(matrix)
+        # 1 at the maxima, 0 elsewhere.
+        is_maximum = torch.empty_like(y_UCF)
+        torch.eq(y_UCF, maximum_UF.unsqueeze(1), out=is_maximum)
+        d_y = is_maximum.mul_((d_maximum / is_maximum.sum(dim=1)).unsqueeze(1)).flatten(0, 1)
+        gradients.append(d_y.t().mm(window.flatten(0, 1)))
+        gradients.append(d_maximum.sum(dim=0))
+        d_windows = d_y.mm(matrix).view(window.shape)
+        for offset, d_characters in enumerate(torch.split(d_windows, x_UCD.shape[2], dim=-1)):
+            d_x_UCD[:, offset : offset + window.shape[1]] += d_characters
+    return d_x_UCD, gradients
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:

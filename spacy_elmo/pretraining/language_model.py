@@ -67,9 +67,7 @@ class LanguageModel(nn.Module):
         # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have few
         # shapes.
         padded = [*types, *[Mark.BEGIN_SENTENCE] * (-len(types) % WORDS_AT_ONCE)]
-        halves = run_pieces(
-            self.bilm.encode_words, [padded[::2], padded[1::2]], list(self.bilm.char_cnn.parameters())
-        )
+        halves = run_pieces(self.bilm.encode_words, [padded[::2], padded[1::2]], list(self.bilm.char_cnn.parameters()))
         return torch.stack(halves, dim=1).flatten(0, 1)
 
     def _keep(self, batch: Batch) -> list[Tensor | None]:

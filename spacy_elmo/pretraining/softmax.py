@@ -184,7 +184,9 @@ class _CrossEntropy(torch.autograd.Function):
 
         middle = len(x_NP) // 2
         parts = run_side_by_side([partial(run, part) for part in (slice(0, middle), slice(middle, len(x_NP)))])
-        loss, d_vectors, d_bias = (one + other for one, other in zip(*parts, strict=True))
+        (loss, d_vectors, d_bias), others = parts
+        for total, other in zip((loss, d_vectors, d_bias), others, strict=True):
+            total += other
         d_x.addcmul_(d_true_N.unsqueeze(1), true_NP)
         ctx.save_for_backward(d_x, d_true_N.unsqueeze(1) * x_NP, d_true_N, d_vectors, d_bias)
         return loss
