@@ -160,6 +160,22 @@ def test_project_runs_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_project_embeds_the_sample(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    # The smaller file of the sample, so that it fits a test.
+    (tmp_path / "assets" / "sample" / "dev.txt").replace(tmp_path / "assets" / "sample" / "train.txt")
+    assert "training/vectors has all vectors" in run_project(tmp_path, "embed")
+    assert_outputs_exist(tmp_path, "embed")
+    page = (ROOT / "docs" / "embedding.md").read_text(encoding="utf8")
+    code = page.split("<!-- example: search -->\n```python\n")[1].split("```")[0]
+    output = run(sys.executable, "-W", "ignore", "-c", code, cwd=tmp_path / "training")
+    best, *others = (line.split(maxsplit=1) for line in output.splitlines())
+    assert len(others) == 4
+    assert float(best[0]) > float(others[-1][0]) > 0.3
+    assert all(sentence in (tmp_path / "assets" / "sample" / "train.txt").read_text("utf8") for _, sentence in others)
+
+
+@pytest.mark.slow
 def test_project_rebuilds_the_bundled_model(tmp_path: Path) -> None:
     copy_project(tmp_path)
     smaller = {"wikipedia": "assets/wikipedia_sample/dump.xml", "held_out_every": 10}

@@ -1,6 +1,7 @@
 """The bidirectional language model without its softmax: words to layers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import get_args
 
 import numpy
@@ -12,6 +13,7 @@ from .characters import Word, encode_word, pad_spellings
 from .config import BiLMConfig, InitialState
 from .lstm import BiLSTM
 from .state import State
+from .threads import run_side_by_side
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
 # are padded to the length of a long one.
@@ -73,12 +75,13 @@ class BiLM(nn.Module):
         config = self.config
         spellings = [encode_word(word, config.max_chars) for word in words]
         order = sorted(range(len(words)), key=lambda i: len(spellings[i]))
-        vectors = []
+        tasks: list[Callable[[], Tensor]] = []
         for start in range(0, len(order), WORDS_AT_ONCE):
             batch = [spellings[i] for i in order[start : start + WORDS_AT_ONCE]]
             length = min(config.max_chars, len(batch[-1]) + config.widest_filter)
             chars_UC = torch.as_tensor(pad_spellings(batch, length)).to(self.device)
-            vectors.append(self.char_cnn(chars_UC))
+            tasks.append(partial(self.char_cnn, chars_UC))
+        vectors = [task() for task in tasks] if torch.is_grad_enabled() else run_side_by_side(tasks)
         back = torch.as_tensor(numpy.argsort(order)).to(self.device)
         return torch.cat(vectors)[back]
 

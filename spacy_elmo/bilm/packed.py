@@ -1,6 +1,5 @@
 """LSTM layers for prediction alone, in float32: their weights are in the layout that is fastest."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -11,7 +10,7 @@ from .model import BiLM
 from .prediction import DirectionWeights
 from .products import Matrix, can_pack, pack, unpack
 
-# A packed product takes some microseconds more to start. That pays for a single row only from this many weights on.
+# A packed product takes some microseconds more to start. For a single row, that pays only from this many weights on.
 MANY_WEIGHTS = 2**20
 
 
@@ -37,17 +36,18 @@ class PackedLayer(nn.Module):
     def __init__(self, directions: list[DirectionWeights], bias_AG: Tensor) -> None:
         super().__init__()
         self._bias_AG = bias_AG
-        self._directions = [_change_layout(direction, pack, _pack_if_large) for direction in directions]
+        self._directions = [_pack_direction(direction) for direction in directions]
 
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
         return self._directions
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        weights = [torch.cat([unpack(one.input.weight), unpack(one.hidden.weight)]) for one in self._directions]
+        directions = [_unpack_direction(direction) for direction in self._directions]
+        weights = [torch.cat([direction.input.weight, direction.hidden.weight]) for direction in directions]
         destination[f"{prefix}weight"] = torch.stack(weights)
         destination[f"{prefix}bias"] = self._bias_AG
-        projections = [unpack(one.projection.weight) for one in self._directions if one.projection is not None]
+        projections = [direction.projection.weight for direction in directions if direction.projection is not None]
         if projections:
             destination[f"{prefix}projection"] = torch.stack(projections)
 
@@ -56,20 +56,28 @@ class PackedLayer(nn.Module):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedLayer, ([_change_layout(one, unpack, unpack) for one in self._directions], self._bias_AG)
+        return PackedLayer, ([_unpack_direction(direction) for direction in self._directions], self._bias_AG)
 
 
-def _change_layout(
-    direction: DirectionWeights, change_input: Callable[[Tensor], Tensor], change: Callable[[Tensor], Tensor]
-) -> DirectionWeights:
-    projection = direction.projection
+def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
     return direction._replace(
-        input=Matrix(change_input(direction.input.weight)),
-        hidden=Matrix(change(direction.hidden.weight)),
-        projection=None if projection is None else Matrix(change(projection.weight)),
+        input=Matrix(pack(direction.input.weight)),
+        hidden=_pack_if_large(direction.hidden, with_packed=True),
+        projection=None if direction.projection is None else _pack_if_large(direction.projection),
     )
 
 
-def _pack_if_large(weight_KM: Tensor) -> Tensor:
-    """Pack weights that are multiplied with a single row at times, unlike those of the input."""
-    return pack(weight_KM) if weight_KM.numel() >= MANY_WEIGHTS else weight_KM.detach().clone()
+def _pack_if_large(matrix: Matrix, *, with_packed: bool = False) -> Matrix:
+    """Pack weights that are at times multiplied with a single row, unlike those of the input."""
+    packed = pack(matrix.weight)
+    if matrix.weight.numel() >= MANY_WEIGHTS:
+        return Matrix(packed)
+    return Matrix(matrix.weight.detach().clone(), packed=packed if with_packed else None)
+
+
+def _unpack_direction(direction: DirectionWeights) -> DirectionWeights:
+    return direction._replace(
+        input=Matrix(unpack(direction.input.weight)),
+        hidden=Matrix(unpack(direction.hidden.weight)),
+        projection=None if direction.projection is None else Matrix(unpack(direction.projection.weight)),
+    )

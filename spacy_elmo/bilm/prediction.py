@@ -117,12 +117,11 @@ def _run_layer(
     rows_N (Tensor | None): The row of each token in gates_UG.
     """
     projection, cell_clip, output_clip = layer.projection, layer.cell_clip, layer.output_clip
-    n_gates = layer.bias_G.shape[0]
-    block_rows = max(sizes[0], block_gates // n_gates)
-    scratch_NG = torch.empty((min(len(y_NP), block_rows), n_gates), dtype=y_NP.dtype, device=y_NP.device)
+    block_rows = max(sizes[0], block_gates // len(layer.bias_G))
+    block_NG = y_NP  # the first step makes the first block
+    start, block_start, block_stop = 0, 0, 0
     cell_BH.mul_(2)
     h, c, s, opened = hidden_BP, cell_BH, torch.empty_like(cell_BH), torch.empty_like(cell_BH)
-    start, block_start, block_stop = 0, 0, 0
     for step, size in enumerate(sizes):
         if start == block_stop:
             block_start = start
@@ -130,18 +129,16 @@ def _run_layer(
                 if block_stop + next_size - start > block_rows:
                     break
                 block_stop += next_size
-            gates_NG = scratch_NG[: block_stop - start]
             if rows_N is None:
-                gates_NG.copy_(layer.bias_G)
-                add_product(gates_NG, source[start:block_stop], layer.input)
+                block_NG = multiply(source[start:block_stop], layer.input).add_(layer.bias_G)
             else:
-                torch.index_select(source, 0, rows_N[start:block_stop], out=gates_NG)
+                block_NG = source.index_select(0, rows_N[start:block_stop])
         if size < len(c):
             hidden_BP[size : len(c)] = h[size:]
             h, c, s, opened = h[:size], c[:size], s[:size], opened[:size]
-        gates = scratch_NG[start - block_start : start - block_start + size]
-        i, j, f, o = gates.chunk(4, dim=-1)
-        add_product(gates, h, layer.hidden)
+        gates = block_NG[start - block_start : start - block_start + size]
+        gates = add_product(gates, h, layer.hidden)
+        i, j, f, o = gates.view(size, 4, cell_BH.shape[1]).unbind(1)  # faster than chunk
         # tanh(x) is 2 * sigmoid(2 x) - 1, and sigmoid is several times faster on a CPU. So the memory cells are doubled.
         j.add_(j)
         gates.sigmoid_()

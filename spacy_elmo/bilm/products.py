@@ -14,10 +14,12 @@ class Matrix(NamedTuple):
 
     weight (Tensor): weight_KM, as it is, or packed, or quantized.
     scale_M (Tensor | None): The scale of each output, if the weights are quantized.
+    packed (Tensor | None): The same weights packed, for products of several rows, if `weight` is faster for one.
     """
 
     weight: Tensor
     scale_M: Optional[Tensor] = None  # noqa: UP045 (TorchScript does not know X | None)
+    packed: Optional[Tensor] = None  # noqa: UP045
 
 
 def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
@@ -27,7 +29,7 @@ def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
     matrix (Matrix): The weights.
     RETURNS (Tensor): The product, (N, M).
     """
-    weight, scale_M = matrix
+    weight, scale_M, _ = matrix
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return product_NM.mul_(scale_N1)
@@ -50,21 +52,24 @@ def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
         out_NM.copy_(multiply(x_NK, matrix))
 
 
-def add_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
+def add_product(y_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> Tensor:
     """Add a product to a tensor.
 
-    out_NM (Tensor): The tensor.
+    y_NM (Tensor): The tensor, which may be changed.
     x_NK (Tensor): The rows.
     matrix (Matrix): The weights.
+    RETURNS (Tensor): The sum, (N, M).
     """
-    weight, scale_M = matrix
+    weight, scale_M, packed = matrix
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
-        out_NM.addcmul_(product_NM, scale_N1)
-    elif weight.is_mkldnn:
-        out_NM.add_(multiply(x_NK, matrix))
-    else:
-        out_NM.addmm_(x_NK, weight)
+        return y_NM.addcmul_(product_NM, scale_N1)
+    if packed is not None and len(x_NK) > 1:
+        weight = packed
+    if weight.is_mkldnn:
+        sum_NM: Tensor = torch.ops.mkldnn._linear_pointwise(x_NK, y_NM, weight, None, "add")
+        return sum_NM
+    return y_NM.addmm_(x_NK, weight)
 
 
 def _multiply_int8(x_NK: Tensor, weight_KM: Tensor, scale_M: Tensor) -> tuple[Tensor, Tensor]:

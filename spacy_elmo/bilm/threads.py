@@ -39,7 +39,7 @@ def run_side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
         if n_threads == 1 or len(tasks) == 1:
             return [task() for task in tasks]
     share = max(1, n_threads // len(tasks))
-    pool = _pool(os.getpid())
+    pool = _pool(os.getpid(), n_threads)
     inference = torch.is_inference_mode_enabled()
     futures: list[Future[T]] = [pool.submit(_run, task, share, inference) for task in tasks]
     try:
@@ -64,9 +64,9 @@ def leave_threads_to_tasks() -> Iterator[None]:
 
 
 @cache
-def _pool(process: int) -> ThreadPoolExecutor:
+def _pool(process: int, n_threads: int) -> ThreadPoolExecutor:
     """RETURNS (ThreadPoolExecutor): The threads of a process. A forked process inherits a pool without its threads."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spacy_elmo")
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="spacy_elmo")
 
 
 def _run(task: Callable[[], T], n_threads: int, inference: bool) -> T:

@@ -7,6 +7,7 @@ from .compare import compare_cli
 from .convert import convert_cli
 from .debug_data import debug_data_cli
 from .demo import demo_cli
+from .embed import embed_cli
 from .evaluate import evaluate_cli
 from .init_vocab import init_vocab_cli
 from .mixes import mixes_cli
@@ -28,6 +29,7 @@ def elmo() -> None:
 
 app.command("demo")(demo_cli)
 app.command("neighbours", no_args_is_help=True)(neighbours_cli)
+app.command("embed", no_args_is_help=True)(embed_cli)
 app.command("convert", no_args_is_help=True)(convert_cli)
 app.command("pretrain", no_args_is_help=True, context_settings=WITH_OVERRIDES)(pretrain_cli)
 app.command("evaluate", no_args_is_help=True)(evaluate_cli)

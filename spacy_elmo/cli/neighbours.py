@@ -9,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP
+from .help_texts import CORPUS_HELP, WEIGHTS_HELP
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -21,9 +21,7 @@ CONTEXT = 36  # characters to show on either side of a word
 def neighbours_cli(
     corpus: Path = Arg(..., help=CORPUS_HELP),
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
-    weights: str | None = Opt(
-        None, "--weights", "-w", help="A weights directory, or the name of a bundled model; by default en_elmo_sm"
-    ),
+    weights: str | None = Opt(None, "--weights", "-w", help=WEIGHTS_HELP),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),

@@ -3,33 +3,28 @@
 Only the line, or the file of docs, that is being read is in memory. For raw text, spaCy keeps the different words as well.
 """
 
-import gzip
 import json
 import multiprocessing
 import signal
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import IO, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import get_lang_class
 from spacy.vocab import Vocab
 
+from .files import file_format, find_files, open_corpus_file
+from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
 
 Splitter = Callable[[str], Iterator[Sentence]]
 
-# Well below the longest text that spaCy accepts, and longer than any sentence.
-LONGEST_PIECE = 100_000
 TEXTS_PER_TASK = 500  # for a process that tokenizes
-SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
 def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator[Sentence]:
@@ -43,32 +38,15 @@ def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator
     YIELDS (list[str]): The words of a sentence, at least one.
     """
     make_splitter(lang)  # an unknown language is better found before the first file is read
-    for has_docs, shards in groupby(find_shards(path), key=lambda shard: _format(shard) == ".spacy"):
+    for has_docs, files in groupby(find_files(path), key=lambda file: file_format(file) == ".spacy"):
         if has_docs:
-            yield from chain.from_iterable(map(_read_docs, shards))
+            yield from chain.from_iterable(map(_read_docs, files))
             continue
-        texts = chain.from_iterable(map(_read_texts, shards))
+        texts = chain.from_iterable(map(_read_texts, files))
         if n_process > 1 and lang is not None:
             yield from _split_in_parallel(texts, lang, n_process)
         else:
             yield from _split_texts(texts, lang)
-
-
-def find_shards(path: Path) -> list[Path]:
-    """List the files of a corpus.
-
-    path (Path): A file, or a directory.
-    RETURNS (list[Path]): The files, sorted by name.
-    """
-    if path.is_file():
-        _format(path)
-        return [path]
-    if not path.is_dir():
-        raise ValueError(f"There is no corpus at {path}: neither a file nor a directory.")
-    shards = sorted(file for file in path.rglob("*") if file.is_file() and _format_or_none(file))
-    if not shards:
-        raise ValueError(f"The directory {path} has no file that ends in {_endings()}.")
-    return shards
 
 
 @cache
@@ -87,7 +65,7 @@ def make_splitter(lang: str | None) -> Splitter:
     nlp.add_pipe("sentencizer")
 
     def split(text: str) -> Iterator[Sentence]:
-        for piece in _pieces(text):
+        for piece in cut_text(text):
             yield from _words(nlp(piece))
 
     return split
@@ -104,16 +82,6 @@ def _split_tokenized(text: str) -> Iterator[Sentence]:
     words = text.split()
     if words:
         yield words
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Cut a text that is too long for spaCy: at spaces, or anywhere if there are none."""
-    while len(text) > LONGEST_PIECE:
-        cut = text.rfind(" ", 1, LONGEST_PIECE)
-        cut = LONGEST_PIECE if cut == -1 else cut
-        yield text[:cut]
-        text = text[cut:]
-    yield text
 
 
 def _split_texts(texts: Iterable[str], lang: str | None) -> Iterator[Sentence]:
@@ -148,7 +116,7 @@ def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Itera
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
     for number, line in enumerate(_read_lines(path), start=1):
-        if _format(path) == ".txt":
+        if file_format(path) == ".txt":
             yield line
         elif line:
             yield from _parse_text(line, f"{path}, line {number}").splitlines()
@@ -165,7 +133,7 @@ def _parse_text(line: str, where: str) -> str:
 
 
 def _read_lines(path: Path) -> Iterator[str]:
-    with _open(path) as file:
+    with open_corpus_file(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 yield line.decode(
@@ -179,7 +147,7 @@ def _read_lines(path: Path) -> Iterator[str]:
 
 
 def _read_docs(path: Path) -> Iterator[Sentence]:
-    with _open(path) as file:
+    with open_corpus_file(path) as file:
         data = file.read()
     try:
         docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
@@ -187,28 +155,3 @@ def _read_docs(path: Path) -> Iterator[Sentence]:
         raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
     for doc in docs:
         yield from _words(doc)
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        with cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
-            yield file
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from error
-
-
-def _format(path: Path) -> str:
-    found = _format_or_none(path)
-    if found is None:
-        raise ValueError(f"{path} has an unsupported corpus format: its name should end in {_endings()}.")
-    return found
-
-
-def _format_or_none(path: Path) -> str | None:
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    return suffix if suffix in SUFFIXES else None
-
-
-def _endings() -> str:
-    return ", ".join([*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES)])

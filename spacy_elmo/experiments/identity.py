@@ -1,17 +1,15 @@
 """What makes two trials the same: the config, and the content of every file that it uses."""
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from confection import Config
 
+from ..files.checksums import checksum
 from ..models import find_weights
 
-CHUNK_SIZE = 1 << 20
 REPLACED = "below"  # the checksum is compared, not the path; 0.1.0 wrote this value
-NOT_DATA = ".md"  # a model with a new model card is the same model
 DIFFERENCES = {
     "config": "the config or its overrides",
     "code": "--code",
@@ -63,23 +61,6 @@ def find_difference(found: dict[str, str], expected: dict[str, str]) -> str | No
             verb = "differ in" if name in found else "were written by an earlier version, which did not record"
             return f"{verb} {DIFFERENCES.get(name, f'the files of {name}')}"
     return None
-
-
-def checksum(path: Path) -> str:
-    """Compute a checksum of the content of a file or a directory.
-
-    path (Path): The file or directory.
-    RETURNS (str): The checksum. For a directory, it includes the names of the files, and leaves out Markdown files.
-    """
-    digest = hashlib.sha256()
-    if path.is_dir():
-        for file in sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != NOT_DATA):
-            digest.update(f"{file.relative_to(path).as_posix()}\0{checksum(file)}\n".encode())
-        return digest.hexdigest()
-    with path.open("rb") as source:
-        while chunk := source.read(CHUNK_SIZE):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _find_elmo_weights(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from spacy.about import __version__ as spacy_version
 
-from ..corpora.read import find_shards, read_corpus
+from ..corpora.files import find_files
+from ..corpora.read import read_corpus
 from ..corpora.sentences import Sentence
 from ..files.atomic import write_directory
 
@@ -41,9 +42,7 @@ class TokenizedCorpus:
 def find_origin(source: Path, lang: str | None) -> dict[str, Any]:
     """RETURNS (dict): The files that a tokenized corpus is made from, and how. If any of it changes, so may the corpus."""
     return {
-        "files": [
-            [str(shard.resolve()), shard.stat().st_size, shard.stat().st_mtime_ns] for shard in find_shards(source)
-        ],
+        "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in find_files(source)],
         "lang": lang,
         "tokenizer": None if lang is None else f"spacy {spacy_version}",
     }

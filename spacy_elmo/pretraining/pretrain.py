@@ -12,7 +12,8 @@ from spacy.util import dict_to_dot
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
-from ..corpora.read import find_shards, make_splitter
+from ..corpora.files import find_files
+from ..corpora.read import make_splitter
 from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
@@ -108,7 +109,7 @@ def _check_inputs(settings: PretrainingSettings) -> None:
         load_config(find_existing_weights(str(settings.bilm)))
     make_splitter(settings.corpus.lang)
     for source in (settings.corpus.train, settings.corpus.dev):
-        find_shards(Path(source))
+        find_files(Path(source))
     vocabulary = settings.vocabulary.path
     if vocabulary is not None and not Path(vocabulary).is_file():
         raise ValueError(f"There is no vocabulary at {vocabulary}. Make one with: python -m spacy elmo init-vocab")

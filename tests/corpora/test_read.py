@@ -16,7 +16,9 @@ import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_elmo.corpora.read import LONGEST_PIECE, find_shards, read_corpus
+from spacy_elmo.corpora.files import find_files
+from spacy_elmo.corpora.long_texts import LONGEST_PIECE
+from spacy_elmo.corpora.read import read_corpus
 
 TOKENIZED = "\nAda wrote it .\n\n  It   is naïve 日本 .\n \n"
 SENTENCES = [["Ada", "wrote", "it", "."], ["It", "is", "naïve", "日本", "."]]
@@ -71,7 +73,7 @@ def test_directory_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     write_text(tmp_path / "b.txt", "second")
     write_text(tmp_path / "a.jsonl", '{"text": "first"}')
     write_text(tmp_path / "README.md", "not a corpus")
-    assert [path.name for path in find_shards(tmp_path)] == ["a.jsonl", "b.txt", "c.txt"]
+    assert [path.name for path in find_files(tmp_path)] == ["a.jsonl", "b.txt", "c.txt"]
     assert list(read_corpus(tmp_path, lang=None)) == [["first"], ["second"], ["third"]]
 
 

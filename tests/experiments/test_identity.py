@@ -10,7 +10,7 @@ import pytest
 
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.experiments import identity as identity_module
-from spacy_elmo.experiments.identity import checksum
+from spacy_elmo.files.checksums import checksum
 from spacy_elmo.models import find_weights
 
 from ..helpers import random_bilm

@@ -1,0 +1,92 @@
+"""The pipeline that embeds: blank, or one that is given, with or without its own `elmo`."""
+
+import shutil
+from pathlib import Path
+
+import numpy
+import pytest
+import spacy
+
+from spacy_elmo.bilm.weights import save_weights
+from spacy_elmo.embedding.model import load_embedder
+from spacy_elmo.embedding.settings import EmbeddingSettings
+
+from ..helpers import make_elmo_nlp, random_bilm
+from .corpora import TEXTS, assert_same_vectors, embed, read_vectors, write_lines
+
+
+@pytest.fixture(scope="module")
+def other_weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("weights") / "b"
+    save_weights(random_bilm(2), path)
+    return str(path)
+
+
+def test_pipeline_without_elmo_gets_one(weights: str, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
+    nlp.to_disk(tmp_path / "pipeline")
+    corpus = write_lines(tmp_path / "a.txt", TEXTS[0])
+    embed(corpus, tmp_path / "out", pipeline=str(tmp_path / "pipeline"), weights=weights, unit="sentence")
+    assert len(read_vectors(tmp_path / "out")) == 3
+
+
+def test_pipeline_with_elmo_uses_its_own(weights: str, other_weights: str, tmp_path: Path) -> None:
+    nlp = make_elmo_nlp(other_weights)
+    nlp.rename_pipe("elmo", "vectors")
+    nlp.to_disk(tmp_path / "pipeline")
+    corpus = write_lines(tmp_path / "a.txt", *TEXTS)
+    embed(corpus, tmp_path / "out", pipeline=str(tmp_path / "pipeline"), unit="token", layers="top")
+    docs = list(nlp.pipe(TEXTS))
+    words = [doc._.elmo_layers[2, token.i] for doc in docs for token in doc if not token.is_space]
+    assert_same_vectors(read_vectors(tmp_path / "out"), numpy.stack(words))
+    with pytest.raises(ValueError, match="has its own weights, in the component 'vectors'. Leave out --weights"):
+        load_embedder(EmbeddingSettings(pipeline=str(tmp_path / "pipeline"), weights=weights))
+    with pytest.raises(ValueError, match="sets no sentence boundaries. Add a component that does"):
+        load_embedder(EmbeddingSettings(pipeline=str(tmp_path / "pipeline"), unit="sentence"))
+
+
+def test_overwritten_tensors_do_not_matter(weights: str, tmp_path: Path) -> None:
+    nlp = make_elmo_nlp(weights)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.add_pipe("tok2vec")
+    nlp.initialize()
+    nlp.to_disk(tmp_path / "pipeline")
+    corpus = write_lines(tmp_path / "a.txt", *TEXTS)
+    embed(corpus, tmp_path / "overwritten", pipeline=str(tmp_path / "pipeline"))
+    embed(corpus, tmp_path / "blank", weights=weights)
+    assert_same_vectors(read_vectors(tmp_path / "overwritten"), read_vectors(tmp_path / "blank"))
+
+
+def test_identity_is_that_of_the_content(weights: str, other_weights: str, tmp_path: Path) -> None:
+    shutil.copytree(weights, tmp_path / "copy")
+    first = load_embedder(EmbeddingSettings(weights=weights)).identity
+    assert load_embedder(EmbeddingSettings(weights=str(tmp_path / "copy"))).identity == first
+    assert load_embedder(EmbeddingSettings(weights=other_weights)).identity != first
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": 3}, "layers must be mix, mean, top, all or an index from 0 .* to 2 .*, got 3"),
+        ({"layers": "best"}, "layers must be one of mix, mean, top, all or the index of a layer, got 'best'"),
+        ({"unit": "word"}, "unit must be one of document, sentence, token, got 'word'"),
+        ({"dtype": "int8"}, "dtype must be one of float32, float16, got 'int8'"),
+        ({"shard_size": 0}, "shard_size must be 1 or more, got 0"),
+        ({"lang": "qq"}, "spaCy cannot tokenize the language 'qq'"),
+        ({"pipeline": "no_such_pipeline", "weights": None}, "There is no pipeline 'no_such_pipeline'"),
+        ({"pipeline": "x", "tokenized": True}, "tokenized text needs no pipeline"),
+        ({"weights": "nowhere"}, "There is no weights directory at nowhere"),
+    ],
+)
+def test_settings_that_are_refused(weights: str, settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_embedder(EmbeddingSettings(**{"weights": weights, **settings}))
+
+
+def test_several_elmos_are_refused(weights: str, tmp_path: Path) -> None:
+    nlp = make_elmo_nlp(weights)
+    nlp.add_pipe("elmo", name="second", config={"weights": weights})
+    nlp.to_disk(tmp_path)
+    with pytest.raises(ValueError, match="has several `elmo`: elmo, second"):
+        load_embedder(EmbeddingSettings(pipeline=str(tmp_path)))
