@@ -20,6 +20,11 @@ from .threads import run_side_by_side
 # state is added, and more rows would not make the product faster.
 BLOCK_GATES = 2**20
 
+# A step of few rows takes as long as reading the weights. If those of one direction (projections have this many) fill the
+# processor's cache, the directions take turns, each on all of torch's threads, and do not evict each other's weights.
+FEW_ROWS = 4
+MANY_WEIGHTS = 2**21
+
 
 class DirectionWeights(NamedTuple):
     """The weights of one direction of a layer.
@@ -62,12 +67,16 @@ def predict(
     end = State(state.hidden.clone(), state.cell.clone())
     run_direction = compiled(_run_direction)
     tensors = zip(layers_LANP.unbind(1), types_AN.unbind(), end.hidden.unbind(1), end.cell.unbind(1), strict=True)
-    run_side_by_side(
-        [
-            partial(run_direction, *own, types_UP, weights[a], sizes, BLOCK_GATES, skip_connections)
-            for a, own in enumerate(tensors)
-        ]
-    )
+    tasks = [
+        partial(run_direction, *own, types_UP, weights[a], sizes, BLOCK_GATES, skip_connections)
+        for a, own in enumerate(tensors)
+    ]
+    n_rows, n_weights = types_AN.shape[1] / len(sizes), types_UP.shape[1] * state.cell.shape[-1]
+    if n_rows < FEW_ROWS and n_weights >= MANY_WEIGHTS:
+        for task in tasks:
+            task()
+    else:
+        run_side_by_side(tasks)
     return layers_LANP, end
 
 

@@ -60,6 +60,21 @@ def test_directions_side_by_side_give_the_same(bilm: BiLM, n_threads: int, resto
         assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
 
 
+def test_directions_in_turn_give_the_same(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(tasks: Any) -> None:
+        raise AssertionError("the directions should take turns")
+
+    start = random_state(bilm, len(SENTENCES))
+    with torch.no_grad():
+        before, state_before = run_batch(bilm, SENTENCES, start)
+        monkeypatch.setattr(prediction, "FEW_ROWS", 100)
+        monkeypatch.setattr(prediction, "MANY_WEIGHTS", 1)
+        monkeypatch.setattr(prediction, "run_side_by_side", fail)
+        after, state_after = run_batch(bilm, SENTENCES, start)
+    for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
+        assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
+
+
 def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
     with torch.no_grad():
         to_end, _ = run_batch(bilm, SENTENCES, bilm.start(len(SENTENCES)))
