@@ -68,3 +68,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("weights") / "a"
     save_weights(random_bilm(1), path)
     return str(path)
+
+
+@pytest.fixture
+def restored_threads() -> Iterator[None]:
+    """Give torch its number of threads back after a test that changes it."""
+    n_threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(n_threads)

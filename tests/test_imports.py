@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "corpora": (set(), {"spacy"}),
     "embedding": (
-        {"corpora", "files", "layers", "models", "pipeline"},
+        {"bilm", "corpora", "files", "layers", "models", "pipeline"},
         {"numpy", "spacy", "torch"},  # pyarrow and Ray are extras, which embedding/extras.py imports by name
     ),
     "experiments": (

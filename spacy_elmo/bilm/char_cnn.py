@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from .characters import N_CHARACTERS
+from .compiled import compiled
 from .config import BiLMConfig
 from .precision import product_dtype
 
@@ -42,15 +43,8 @@ class CharCNN(nn.Module):
             least `widest_filter` padding characters, or `max_chars` in all, for the same vector in every batch.
         RETURNS (Tensor): vectors_UP.
         """
-        embedded_UCD = self.embedding(chars_UC)
-        embedded_UCD = embedded_UCD.to(product_dtype(embedded_UCD))
-        pooled_UF = torch.cat(
-            [
-                _MaxPool.apply(filter_(_unfold(embedded_UCD, width)))  # type: ignore[no-untyped-call]
-                for filter_, (width, _) in zip(self.filters, self.config.filters, strict=True)
-            ],
-            dim=-1,
-        )
+        weights = (weight for filter_ in self.filters for weight in (filter_.weight, filter_.bias))
+        pooled_UF = _Filters.apply(self.embedding(chars_UC), *weights)  # type: ignore[no-untyped-call]
         vectors_UF = torch.relu(pooled_UF) if self.config.activation == "relu" else torch.tanh(pooled_UF)
         for highway in self.highways:
             vectors_UF = highway(vectors_UF)
@@ -76,26 +70,73 @@ class Highway(nn.Module):
         return torch.lerp(x_UF, functional.relu(self.transform(x_UF)), torch.sigmoid(self.carry(x_UF)))
 
 
-class _MaxPool(torch.autograd.Function):
-    """The maximum over a word's positions. Equal maxima, which are frequent in padding, share the gradient equally.
-    torch's amax computes the same, but its gradient is many times slower."""
+class _Filters(torch.autograd.Function):
+    """All filters, and the maximum of each over a word's positions. Equal maxima, which are frequent in padding, share the
+    gradient equally. Autograd computes the same, but its gradients of windows and maxima are many times slower."""
 
     @staticmethod
-    def forward(ctx: Any, x_UCF: Tensor) -> Tensor:
-        """RETURNS (Tensor): maximum_UF."""
-        maximum_UF = x_UCF.amax(dim=1)
-        ctx.save_for_backward(x_UCF, maximum_UF)
-        return maximum_UF
+    def forward(ctx: Any, x_UCD: Tensor, *weights: Tensor) -> Tensor:
+        """Run the filters.
+
+        x_UCD (Tensor): The embedded characters.
+        weights (Tensor): Weight and bias of each filter.
+        RETURNS (Tensor): maximum_UF.
+        """
+        dtype = product_dtype(x_UCD)
+        x, matrices, biases = x_UCD.to(dtype), [w.to(dtype) for w in weights[::2]], [b.to(dtype) for b in weights[1::2]]
+        windows, outputs, maxima = compiled(_run_filters)(x, matrices, biases)
+        ctx.kept = (x, matrices, windows, outputs, maxima)
+        return torch.cat(maxima, dim=-1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_maximum_UF: Tensor) -> Tensor:
-        """RETURNS (Tensor): d_x_UCF."""
-        x_UCF, maximum_UF = ctx.saved_tensors
+    def backward(ctx: Any, d_maximum_UF: Tensor) -> tuple[Tensor, ...]:
+        """RETURNS (tuple): The gradients of the characters, and of weight and bias of each filter."""
+        d_x_UCD, gradients = compiled(_differentiate_filters)(d_maximum_UF, *ctx.kept)
+        return d_x_UCD, *gradients
+
+
+def _run_filters(
+    x_UCD: Tensor, matrices: list[Tensor], biases: list[Tensor]
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """RETURNS (tuple): For each filter, its windows, its output at each position, and the maximum of that."""
+    windows: list[Tensor] = []
+    outputs: list[Tensor] = []
+    maxima: list[Tensor] = []
+    for matrix, bias in zip(matrices, biases):  # noqa: B905 (TorchScript does not know `strict`)
+        windows.append(_unfold(x_UCD, matrix.shape[1] // x_UCD.shape[2]))
+        y = torch.addmm(bias, windows[-1].flatten(0, 1), matrix.t())
+        outputs.append(y.view(len(x_UCD), -1, y.shape[1]))
+        maxima.append(outputs[-1].amax(dim=1))
+    return windows, outputs, maxima
+
+
+def _differentiate_filters(
+    d_maximum_UF: Tensor,
+    x_UCD: Tensor,
+    matrices: list[Tensor],
+    windows: list[Tensor],
+    outputs: list[Tensor],
+    maxima: list[Tensor],
+) -> tuple[Tensor, list[Tensor]]:
+    """RETURNS (tuple): The gradient of the characters, and those of weight and bias of each filter."""
+    gradients: list[Tensor] = []
+    # In full precision, because it is a sum over many windows.
+    d_x_UCD = torch.zeros_like(x_UCD, dtype=torch.promote_types(x_UCD.dtype, torch.float32))
+    start = 0
+    for matrix, window, y_UCF, maximum_UF in zip(matrices, windows, outputs, maxima):  # noqa: B905
+        d_maximum = d_maximum_UF[:, start : start + len(matrix)]
+        start += len(matrix)
         # 1 at the maxima, 0 elsewhere.
-        is_maximum_UCF = (x_UCF - maximum_UF.unsqueeze(1)).sign_().add_(1)
-        d_x_UCF: Tensor = is_maximum_UCF.mul_((d_maximum_UF / is_maximum_UCF.sum(dim=1)).unsqueeze(1))
-        return d_x_UCF
+        is_maximum = torch.empty_like(y_UCF)
+        torch.eq(y_UCF, maximum_UF.unsqueeze(1), out=is_maximum)
+        d_y = is_maximum.mul_((d_maximum / is_maximum.sum(dim=1)).unsqueeze(1)).flatten(0, 1)
+        gradients.append(d_y.t().mm(window.flatten(0, 1)))
+        gradients.append(d_maximum.sum(dim=0))
+        d_windows = d_y.mm(matrix).view(window.shape)
+        for offset, d_characters in enumerate(torch.split(d_windows, x_UCD.shape[2], dim=-1)):
+            d_x_UCD[:, offset : offset + window.shape[1]] += d_characters
+    return d_x_UCD, gradients
 
 
 def _unfold(x_UCD: Tensor, width: int) -> Tensor:

@@ -5,14 +5,13 @@ Python, which would take longer than the products of a short sentence. No compil
 missing, the same function runs in Python.
 """
 
-import warnings
-from collections.abc import Callable
-from functools import cache, partial
-from typing import List, NamedTuple, Optional, cast  # noqa: UP035 (TorchScript does not know list[NamedTuple])
+from functools import partial
+from typing import List, NamedTuple, Optional  # noqa: UP035 (TorchScript does not know list[NamedTuple])
 
 import torch
 from torch import Tensor
 
+from .compiled import compiled
 from .products import Matrix, add_product, multiply, write_product
 from .state import State
 from .threads import run_side_by_side
@@ -61,7 +60,7 @@ def predict(
     """
     layers_LANP = types_UP.new_empty(len(weights[0]) + 1, 2, types_AN.shape[1], types_UP.shape[1])
     end = State(state.hidden.clone(), state.cell.clone())
-    run_direction = _compiled(_run_direction)
+    run_direction = compiled(_run_direction)
     tensors = zip(layers_LANP.unbind(1), types_AN.unbind(), end.hidden.unbind(1), end.cell.unbind(1), strict=True)
     run_side_by_side(
         [
@@ -70,17 +69,6 @@ def predict(
         ]
     )
     return layers_LANP, end
-
-
-@cache
-def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    try:
-        with warnings.catch_warnings():
-            # TorchScript is no longer developed, but part of every torch so far.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return cast(Callable[..., None], torch.jit.script(function))
-    except Exception:  # whatever a future torch raises: only speed is lost
-        return function
 
 
 def _run_direction(

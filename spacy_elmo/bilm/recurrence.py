@@ -2,65 +2,64 @@
 
 Training spends most of its time here. Autograd would keep twice as many tensors and compute the gradient of the weights
 step by step. Here a step is two products forward and two backward, and the gradient of the weights is one product for
-all steps.
+all steps. As in prediction.py, each direction is one call of a function that TorchScript runs, so that the directions do
+not wait for each other's turn in Python.
 
 Shape suffixes: A direction, N token of the packed batch, B sentence or row, P projection, H memory cells, X input and
 hidden state (2 P), G the four gates (4 H).
 """
 
-from typing import Any
+from functools import partial
+from typing import Any, List, NamedTuple, Optional, Tuple  # noqa: UP035 (TorchScript does not know all of the new names)
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .compiled import compiled
 from .precision import product_dtype
+from .threads import run_side_by_side
 
 Clips = tuple[float | None, float | None]
 
 
-def advance(gates_ABG: Tensor, cell_ABH: Tensor, clip: float | None) -> tuple[Tensor, Tensor]:
-    """Apply the gates of one step. tanh(x) is computed as 2 * sigmoid(2 x) - 1, which is several times faster on a CPU.
+class Weights(NamedTuple):
+    """The weights of one direction, in the precision of products.
 
-    gates_ABG (Tensor): The gates before the activation, replaced by their sigmoids. The new values are doubled first.
-    cell_ABH (Tensor): The memory cells before the step.
-    clip (float | None): The maximum absolute value of a memory cell.
-    RETURNS (tuple): The memory cells after the step, and their tanh.
+    weight_XG, bias_G (Tensor): Those of the gates.
+    projection_HP (Tensor | None): Memory cells to hidden state.
+    cell_clip, output_clip (float | None): The maximum absolute values of the memory cells and of the projected output.
     """
-    i, j, f, _ = gates_ABG.chunk(4, dim=-1)
-    j.mul_(2)
-    gates_ABG.sigmoid_()
-    cell_ABH = (f * cell_ABH).addcmul_(i, j, value=2).sub_(i)
-    if clip is not None:
-        cell_ABH.clamp_(-clip, clip)
-    return cell_ABH, (2 * cell_ABH).sigmoid_().mul_(2).sub_(1)
+
+    weight_XG: Tensor
+    bias_G: Tensor
+    projection_HP: Optional[Tensor]  # noqa: UP045
+    cell_clip: Optional[float]  # noqa: UP045
+    output_clip: Optional[float]  # noqa: UP045
 
 
-def reset_rows(
-    hidden_ABP: Tensor, cell_ABH: Tensor, keep_B1: Tensor, initial: tuple[Tensor, Tensor] | None
-) -> tuple[Tensor, Tensor]:
-    """Reset the state of some rows.
+class Kept(NamedTuple):
+    """What one direction keeps of a batch for the gradients.
 
-    hidden_ABP, cell_ABH (Tensor): The state of all rows.
-    keep_B1 (Tensor): 1 for the rows that keep their state, 0 for the others.
-    initial (tuple | None): The state that rows are reset to, hidden_AP and cell_AH; None for zeros.
-    RETURNS (tuple): The state of all rows, hidden_ABP and cell_ABH.
+    inputs_NX (Tensor): Input and hidden state of each step.
+    gates_NG (Tensor): The gates, opened: sigmoids, and the tanh of the new values.
+    before_NH, cells_NH (Tensor): The memory cells before and after each step.
+    tanh_NH (Tensor): Their tanh after it.
+    opened_NH (Tensor): What the output gate lets through.
+    y_NP (Tensor): The output.
     """
-    hidden_ABP, cell_ABH = hidden_ABP * keep_B1.to(hidden_ABP.dtype), cell_ABH * keep_B1
-    if initial is not None:
-        hidden_AP, cell_AH = initial
-        hidden_ABP += ((1 - keep_B1) * hidden_AP.unsqueeze(1)).to(hidden_ABP.dtype)
-        cell_ABH += (1 - keep_B1) * cell_AH.unsqueeze(1)
-    return hidden_ABP, cell_ABH
 
-
-def clip_output(hidden_ABP: Tensor, clip: float | None) -> Tensor:
-    """Clip the projected output, in place."""
-    return hidden_ABP if clip is None else hidden_ABP.clamp_(-clip, clip)
+    inputs_NX: Tensor
+    gates_NG: Tensor
+    before_NH: Tensor
+    cells_NH: Tensor
+    tanh_NH: Tensor
+    opened_NH: Tensor
+    y_NP: Tensor
 
 
 class Recurrence(torch.autograd.Function):
-    """All steps of one layer, both directions. Products have autocast's precision, all else has that of x."""
+    """All steps of one layer, both directions side by side. Products have autocast's precision, all else has that of x."""
 
     @staticmethod
     def forward(
@@ -90,87 +89,176 @@ class Recurrence(torch.autograd.Function):
         RETURNS (tuple): y_ANP, and hidden_ABP and cell_ABH after the last step of each sentence.
         """
         dtype = product_dtype(x_ANP)
-        weight, bias_A1G = weight_AXG.to(dtype), bias_AG.to(dtype).unsqueeze(1)
-        projection = None if projection_AHP is None else projection_AHP.to(dtype)
         cell_clip, output_clip = clips
-        last_hidden, last_cell = hidden_ABP.clone(), cell_ABH.clone()
-        h, c = hidden_ABP.to(dtype), cell_ABH
-        steps: list[tuple[Tensor, ...]] = []
-        for x, size, keep_B1 in zip(torch.split(x_ANP.to(dtype), sizes, dim=1), sizes, keep, strict=True):
-            h, before = h[:, :size], c[:, :size]
-            if keep_B1 is not None:
-                h, before = reset_rows(h, before, keep_B1, initial)
-            inputs_ABX = torch.cat([x, h], dim=-1)
-            gates = torch.baddbmm(bias_A1G, inputs_ABX, weight).to(x_ANP.dtype)
-            c, tanh_c = advance(gates, before, cell_clip)
-            h = (gates.chunk(4, dim=-1)[3] * tanh_c).to(dtype)
-            if projection is not None:
-                h = clip_output(torch.bmm(h, projection), output_clip)
-            steps.append((inputs_ABX, gates, before, c, tanh_c, h))
-            last_hidden[:, :size], last_cell[:, :size] = h, c
-        ctx.steps, ctx.sizes, ctx.keep, ctx.clips = steps, sizes, keep, clips
-        ctx.save_for_backward(weight, projection)
-        return torch.cat([step[-1] for step in steps], dim=1).to(x_ANP.dtype), last_hidden, last_cell
+        if output_clip is not None:
+            # Rounded as the output is, so that the gradients recognize what was clipped. TorchScript would round to float32.
+            output_clip = torch.tensor(output_clip, dtype=dtype).item()
+        run = compiled(_run)
+
+        def run_direction(a: int) -> tuple[Weights, Kept, Tensor, Tensor]:
+            projection_HP = None if projection_AHP is None else projection_AHP[a].to(dtype)
+            weights = Weights(weight_AXG[a].to(dtype), bias_AG[a].to(dtype), projection_HP, cell_clip, output_clip)
+            own_initial = None if initial is None else (initial[0][a], initial[1][a])
+            hidden_BP, cell_BH = hidden_ABP[a].clone(), cell_ABH[a].clone()
+            kept = Kept(*run(x_ANP[a], hidden_BP, cell_BH, weights, sizes, keep, own_initial))
+            return weights, kept, hidden_BP, cell_BH
+
+        ran = run_side_by_side([partial(run_direction, a) for a in (0, 1)])
+        ctx.directions, ctx.sizes, ctx.keep = [(weights, kept) for weights, kept, _, _ in ran], sizes, keep
+        outputs = ((kept.y_NP.to(x_ANP.dtype), hidden_BP, cell_BH) for _, kept, hidden_BP, cell_BH in ran)
+        y_ANP, last_hidden, last_cell = (torch.stack(parts) for parts in zip(*outputs, strict=True))
+        return y_ANP, last_hidden, last_cell
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Run the layer backwards. `d_x` is the gradient of the loss with respect to x."""
-        d_y, d_last_hidden, d_last_cell = gradients
-        weight_AXG, projection_AHP = ctx.saved_tensors
-        cell_clip, output_clip = ctx.clips
-        dtype, width = weight_AXG.dtype, d_y.shape[-1]
-        n_tokens, n_gates = d_y.shape[1], weight_AXG.shape[-1]
-        d_h, d_c = d_last_hidden.clone(), d_last_cell.clone()
-        d_x = torch.empty_like(d_y)
-        d_gates_ANG = weight_AXG.new_empty(2, n_tokens, n_gates)
-        d_bias_AG = d_y.new_zeros(2, n_gates)
-        scratch_ABG = d_y.new_empty(2, ctx.sizes[0], n_gates)
-        d_output_ANP = weight_AXG.new_empty(2, n_tokens, width)
-        # The loop reaches short sentences late. Until then, the last rows of d_h and d_c have the gradients of their end.
-        end = n_tokens
-        for step, size, keep_B1 in zip(reversed(ctx.steps), reversed(ctx.sizes), reversed(ctx.keep), strict=True):
-            _, gates, before, c, tanh_c, h = step
-            i, j, f, o = gates.chunk(4, dim=-1)
-            rows = slice(end - size, end)
-            end -= size
-            d_step_h, d_step_c = d_h[:, :size], d_c[:, :size]
-            d_output = d_step_h + d_y[:, rows]
-            if projection_AHP is not None:
-                _stop_at_clip(d_output, h, output_clip)
-                d_output_ANP[:, rows] = d_output
-                d_output = torch.bmm(d_output_ANP[:, rows], projection_AHP.transpose(1, 2)).to(d_y.dtype)
-            through_o = d_output * o
-            d_step_c.add_(through_o).sub_(through_o.mul_(tanh_c).mul_(tanh_c))
-            _stop_at_clip(d_step_c, c, cell_clip)
-            # First with respect to the sigmoids, then to their arguments. The new values are 2 * sigmoid(2 x) - 1, which
-            # gives a factor of 2 * 2.
-            d_gates = scratch_ABG[:, :size]
-            d_i, d_j, d_f, d_o = d_gates.chunk(4, dim=-1)
-            torch.mul(d_step_c, j, out=d_i).mul_(2).sub_(d_step_c)
-            torch.mul(d_step_c, i, out=d_j).mul_(4)
-            torch.mul(d_step_c, before, out=d_f)
-            torch.mul(d_output, tanh_c, out=d_o)
-            d_step_c.mul_(f)
-            torch.ops.aten.sigmoid_backward.grad_input(d_gates, gates, grad_input=d_gates)
-            d_bias_AG += d_gates.sum(dim=1)
-            d_gates_ANG[:, rows] = d_gates
-            d_inputs_ABX = torch.bmm(d_gates_ANG[:, rows], weight_AXG.transpose(1, 2))
-            d_x[:, rows], d_h[:, :size] = torch.split(d_inputs_ABX, width, dim=-1)
-            if keep_B1 is not None:
-                d_step_h.mul_(keep_B1)
-                d_step_c.mul_(keep_B1)
-        inputs_ANX = torch.cat([step[0] for step in ctx.steps], dim=1)
-        d_weight = torch.bmm(inputs_ANX.transpose(1, 2), d_gates_ANG).to(d_y.dtype)
-        d_projection = None
-        if projection_AHP is not None:
-            opened_ANH = torch.cat([(g.chunk(4, -1)[3] * t).to(dtype) for _, g, _, _, t, _ in ctx.steps], dim=1)
-            d_projection = torch.bmm(opened_ANH.transpose(1, 2), d_output_ANP).to(d_y.dtype)
-        return d_x, d_h, d_c, d_weight, d_bias_AG, d_projection, None, None, None, None
+        differentiate = compiled(_differentiate)
+        tasks = [
+            partial(differentiate, *(gradient[a] for gradient in gradients), *ctx.directions[a], ctx.sizes, ctx.keep)
+            for a in (0, 1)
+        ]
+        found = zip(*run_side_by_side(tasks), strict=True)
+        return *(None if parts[0] is None else torch.stack(parts) for parts in found), None, None, None, None
 
 
-def _stop_at_clip(gradient: Tensor, value: Tensor, clip: float | None) -> None:
-    """Set the gradient to zero where a value was clipped."""
-    if clip is not None:
-        clip = torch.tensor(clip, dtype=value.dtype).item()  # rounded as in the forward pass
-        torch.ops.aten.hardtanh_backward.grad_input(gradient, value, -clip, clip, grad_input=gradient)
+def _run(
+    x_NP: Tensor,
+    hidden_BP: Tensor,
+    cell_BH: Tensor,
+    weights: Weights,
+    sizes: List[int],  # noqa: UP006
+    keep: List[Optional[Tensor]],  # noqa: UP006, UP045
+    initial: Optional[Tuple[Tensor, Tensor]],  # noqa: UP006, UP045
+) -> Kept:
+    """Run all steps of one direction.
+
+    hidden_BP, cell_BH (Tensor): The state at the start, replaced by the state after the last step of each sentence.
+    x_NP, weights, sizes, keep, initial: As for `Recurrence.forward`.
+    RETURNS (Kept): The output, and what the gradients need.
+    """
+    dtype, projection_HP = weights.weight_XG.dtype, weights.projection_HP
+    cell_clip, output_clip = weights.cell_clip, weights.output_clip
+    n_tokens, width, n_cells = x_NP.shape[0], x_NP.shape[1], cell_BH.shape[1]
+    # tanh(x) is computed as 2 * sigmoid(2 x) - 1, which is several times faster on a CPU.
+    weight_XG, bias_G = weights.weight_XG.clone(), weights.bias_G.clone()
+    weight_XG[:, n_cells : 2 * n_cells].mul_(2)
+    bias_G[n_cells : 2 * n_cells].mul_(2)
+    inputs_NX = torch.empty((n_tokens, 2 * width), dtype=dtype, device=x_NP.device)
+    inputs_NX[:, :width] = x_NP
+    gates_NG = torch.empty((n_tokens, 4 * n_cells), dtype=x_NP.dtype, device=x_NP.device)
+    cells_NH = torch.empty((n_tokens, n_cells), dtype=x_NP.dtype, device=x_NP.device)
+    before_NH, tanh_NH = torch.empty_like(cells_NH), torch.empty_like(cells_NH)
+    opened_NH = torch.empty((n_tokens, n_cells), dtype=dtype, device=x_NP.device)
+    y_NP = opened_NH
+    if projection_HP is not None:
+        y_NP = torch.empty((n_tokens, width), dtype=dtype, device=x_NP.device)
+    h, c = hidden_BP, cell_BH
+    start = 0
+    for step, size in enumerate(sizes):
+        if size < len(c):
+            hidden_BP[size : len(c)] = h[size:]
+            cell_BH[size : len(c)] = c[size:]
+            h, c = h[:size], c[:size]
+        inputs_h, before = inputs_NX[start : start + size, width:], before_NH[start : start + size]
+        keep_B1 = keep[step]
+        if keep_B1 is None:
+            inputs_h.copy_(h)
+            before.copy_(c)
+        else:
+            torch.mul(h, keep_B1, out=inputs_h)
+            torch.mul(c, keep_B1, out=before)
+            if initial is not None:
+                inputs_h.add_((1 - keep_B1) * initial[0])
+                before.add_((1 - keep_B1) * initial[1])
+        gates = gates_NG[start : start + size]
+        gates.copy_(torch.addmm(bias_G, inputs_NX[start : start + size], weight_XG)).sigmoid_()
+        i, j, f, o = gates.chunk(4, dim=-1)
+        j.mul_(2).sub_(1)
+        c = cells_NH[start : start + size]
+        torch.mul(f, before, out=c).addcmul_(i, j)
+        if cell_clip is not None:
+            c.clamp_(-cell_clip, cell_clip)
+        tanh_c = tanh_NH[start : start + size]
+        torch.mul(c, 2, out=tanh_c).sigmoid_().mul_(2).sub_(1)
+        h = opened_NH[start : start + size]
+        h.copy_(o * tanh_c)
+        if projection_HP is not None:
+            h = y_NP[start : start + size]
+            torch.mm(opened_NH[start : start + size], projection_HP, out=h)
+            if output_clip is not None:
+                h.clamp_(-output_clip, output_clip)  # TensorFlow's cell clips only what it projects
+        start += size
+    hidden_BP[: len(h)] = h
+    cell_BH[: len(c)] = c
+    return Kept(inputs_NX, gates_NG, before_NH, cells_NH, tanh_NH, opened_NH, y_NP)
+
+
+def _differentiate(
+    d_y_NP: Tensor,
+    d_hidden_BP: Tensor,
+    d_cell_BH: Tensor,
+    weights: Weights,
+    kept: Kept,
+    sizes: List[int],  # noqa: UP006
+    keep: List[Optional[Tensor]],  # noqa: UP006, UP045
+) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Optional[Tensor]]:  # noqa: UP006, UP045
+    """Run all steps of one direction backwards.
+
+    d_y_NP, d_hidden_BP, d_cell_BH (Tensor): The gradients with respect to the output and the state at the end.
+    weights, kept, sizes, keep: As in `_run`.
+    RETURNS (tuple): Those with respect to input, hidden state, memory cells, weight, bias and projection.
+    """
+    projection_HP, cell_clip, output_clip = weights.projection_HP, weights.cell_clip, weights.output_clip
+    dtype, width, n_cells = d_y_NP.dtype, d_hidden_BP.shape[1], d_cell_BH.shape[1]
+    d_hidden_BP, d_cell_BH = d_hidden_BP.clone(), d_cell_BH.clone()
+    scratch_BG = torch.empty((len(d_cell_BH), 4 * n_cells), dtype=dtype, device=d_y_NP.device)
+    d_opened_BH = torch.empty_like(d_cell_BH)
+    d_inputs_NX, d_output_NP = torch.empty_like(kept.inputs_NX), torch.empty_like(kept.y_NP)
+    d_gates_NG = torch.empty_like(kept.gates_NG, dtype=weights.weight_XG.dtype)
+    start = len(d_y_NP)
+    for step in range(len(sizes) - 1, -1, -1):
+        size, stop = sizes[step], start
+        start -= size
+        # Short sentences are reached late. Until then, the last rows have the gradients of their end.
+        d_h, d_c = d_hidden_BP[:size], d_cell_BH[:size]
+        d_gates, d_opened = scratch_BG[:size], d_opened_BH[:size]
+        gates, tanh_c = kept.gates_NG[start:stop], kept.tanh_NH[start:stop]
+        i, j, f, o = gates.chunk(4, dim=-1)
+        d_i, d_j, d_f, d_o = d_gates.chunk(4, dim=-1)
+        if projection_HP is None:
+            torch.add(d_h, d_y_NP[start:stop], out=d_opened)
+        else:
+            d_output = d_output_NP[start:stop]
+            d_output.copy_(d_h.add_(d_y_NP[start:stop]))
+            if output_clip is not None:
+                y = kept.y_NP[start:stop]
+                torch.ops.aten.hardtanh_backward(d_output, y, -output_clip, output_clip, grad_input=d_output)
+            d_opened.copy_(torch.mm(d_output, projection_HP.t()))
+        torch.mul(d_opened, tanh_c, out=d_o)
+        d_opened.mul_(o)
+        d_c.add_(torch.ops.aten.tanh_backward(d_opened, tanh_c, grad_input=d_opened))
+        if cell_clip is not None:
+            c = kept.cells_NH[start:stop]
+            torch.ops.aten.hardtanh_backward(d_c, c, -cell_clip, cell_clip, grad_input=d_c)
+        torch.mul(d_c, j, out=d_i)
+        torch.mul(d_c, i, out=d_j)
+        torch.mul(d_c, kept.before_NH[start:stop], out=d_f)
+        d_c.mul_(f)
+        torch.ops.aten.sigmoid_backward(d_i, i, grad_input=d_i)
+        torch.ops.aten.tanh_backward(d_j, j, grad_input=d_j)
+        torch.ops.aten.sigmoid_backward(d_f, f, grad_input=d_f)
+        torch.ops.aten.sigmoid_backward(d_o, o, grad_input=d_o)
+        d_gates_NG[start:stop] = d_gates
+        torch.mm(d_gates_NG[start:stop], weights.weight_XG.t(), out=d_inputs_NX[start:stop])
+        d_h.copy_(d_inputs_NX[start:stop, width:])
+        keep_B1 = keep[step]
+        if keep_B1 is not None:
+            d_h.mul_(keep_B1)
+            d_c.mul_(keep_B1)
+    d_weight = torch.mm(kept.inputs_NX.t(), d_gates_NG).to(dtype)
+    d_bias = torch.mm(torch.ones((1, len(d_gates_NG)), dtype=d_gates_NG.dtype, device=d_y_NP.device), d_gates_NG)
+    d_projection: Optional[Tensor] = None  # noqa: UP045
+    if projection_HP is not None:
+        d_projection = torch.mm(kept.opened_NH.t(), d_output_NP).to(dtype)
+    return d_inputs_NX[:, :width].to(dtype), d_hidden_BP, d_cell_BH, d_weight, d_bias[0].to(dtype), d_projection

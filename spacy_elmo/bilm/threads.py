@@ -6,8 +6,10 @@ core. Two threads that each run a whole direction meet once, and wait without us
 """
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -16,13 +18,23 @@ import torch
 T = TypeVar("T")
 
 
+class _Left(threading.local):
+    """The number of torch's threads that `leave_threads_to_tasks` took from a thread; 0 for none."""
+
+    n_threads = 0
+
+
+_left = _Left()
+
+
 def run_side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run tasks at the same time if torch may use more than one thread, otherwise one after the other.
 
     tasks (Sequence[Callable]): The tasks. They compute without gradients, and share torch's threads equally.
     RETURNS (list): Their results.
     """
-    n_threads = torch.get_num_threads()
+    own_threads = torch.get_num_threads()
+    n_threads = _left.n_threads or own_threads
     with torch.no_grad():
         if n_threads == 1 or len(tasks) == 1:
             return [task() for task in tasks]
@@ -34,7 +46,21 @@ def run_side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
         return [future.result() for future in futures]
     finally:
         # The number of threads belongs to a thread, but a new thread of the host takes over what was set last anywhere.
-        torch.set_num_threads(n_threads)
+        torch.set_num_threads(own_threads)
+
+
+@contextmanager
+def leave_threads_to_tasks() -> Iterator[None]:
+    """Within this context, torch's threads are for the tasks of `run_side_by_side`. What the calling thread computes itself
+    runs on one thread: OpenMP threads stay active for milliseconds after they have shared an operation, and would take
+    the cores away from the tasks that follow."""
+    before, _left.n_threads = _left.n_threads, _left.n_threads or torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(_left.n_threads)
+        _left.n_threads = before
 
 
 @cache

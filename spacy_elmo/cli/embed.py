@@ -33,6 +33,9 @@ def embed_cli(
     layers: str = Opt("mix", "--layers", "-L", help="mix, mean, top, the index of a layer, or all"),
     dtype: str = Opt("float32", "--dtype", help="float32 or float16"),
     weights: str | None = Opt(None, "--weights", "-w", help=WEIGHTS_HELP),
+    precision: str = Opt(
+        "float32", "--precision", "-p", help="How the language model computes: float32, or int8, which is faster"
+    ),
     pipeline: str | None = Opt(
         None, "--pipeline", "-P", help="A pipeline to load instead of a blank one. It gets an elmo if it has none"
     ),
@@ -72,6 +75,7 @@ def embed_cli(
             layers=int(layers) if re.fullmatch(r"-?\d+", layers) else layers,
             dtype=dtype,  # type: ignore[arg-type]
             weights=weights,
+            precision=precision,  # type: ignore[arg-type]
             pipeline=pipeline,
             lang=lang,
             tokenized=tokenized,

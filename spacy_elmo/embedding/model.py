@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import get_package_path, is_package
 
+from ..bilm.frozen import precision_of
 from ..files.checksums import checksum
 from ..files.versions import installed_version
 from ..layers.encoder import shim_of
@@ -63,14 +64,18 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
     identity = _identify(settings, has_weights=name is not None)
     if name is None:
         name = "elmo"
-        nlp.add_pipe(name, config={"weights": settings.weights})
-    elif settings.weights is not None:
+        nlp.add_pipe(name, config={"weights": settings.weights, "precision": settings.precision})
+    elif settings.weights is not None or settings.precision != "float32":
         raise ValueError(
-            f"The pipeline {settings.pipeline} has its own weights, in the component {name!r}. Leave out --weights."
+            f"The pipeline {settings.pipeline} has its own component {name!r}. Leave out --weights and --precision."
         )
     elmo = cast(Elmo, nlp.get_pipe(name))
     elmo.settings = replace(elmo.settings, keep_layers=True)
-    n_layers = elmo.load().config.depth + 1
+    bilm, precision = elmo.load(), elmo.encoder.attrs["settings"].precision
+    if precision_of(bilm) != precision:
+        # Other machines may compute other shards, and vectors must not depend on the machine.
+        raise ValueError(f"This machine cannot embed in {precision}. Embed in float32.")
+    n_layers = bilm.config.depth + 1
     get_vectors = _choose_layers(elmo, settings.layers, n_layers)
     doc = nlp(PROBE)  # a pipeline that does not run, or lacks sentences, is better found now
     if settings.unit == "sentence" and not settings.tokenized and not doc.has_annotation("SENT_START"):

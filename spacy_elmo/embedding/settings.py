@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ..bilm.config import Precision
 from ..models import bundled_models
 
 Unit = Literal["document", "sentence", "token"]
@@ -21,6 +22,7 @@ class EmbeddingSettings:
         layer (0 is the token layer, negative ones count from the top), or "all" for all layers, one after the other.
     dtype (str): The type of the values: "float32" or "float16".
     weights (str | None): A weights directory, the name of a bundled model, or None for the default one.
+    precision (str): How the language model computes: "float32", or "int8", which is faster and a little less exact.
     pipeline (str | None): A directory or a package to load instead of a blank pipeline. It gets an `elmo` if it has none.
     lang (str): The language of a blank pipeline.
     tokenized (bool): Whether each text is one tokenized sentence, its tokens separated by spaces.
@@ -35,6 +37,7 @@ class EmbeddingSettings:
     layers: str | int = MIXED
     dtype: FloatType = "float32"
     weights: str | None = None
+    precision: Precision = "float32"
     pipeline: str | None = None
     lang: str = "en"
     tokenized: bool = False
@@ -46,7 +49,7 @@ class EmbeddingSettings:
     skip_bad_rows: bool = False
 
     def __post_init__(self) -> None:
-        for name, types in (("unit", Unit), ("dtype", FloatType)):
+        for name, types in (("unit", Unit), ("dtype", FloatType), ("precision", Precision)):
             if getattr(self, name) not in get_args(types):
                 choices = ", ".join(get_args(types))
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-from ..bilm.characters import Mark
+from ..bilm.characters import Mark, Word
 from ..bilm.lstm import Dropout
 from ..bilm.model import WORDS_AT_ONCE, BiLM
 from ..bilm.state import State
+from .pieces import run_pieces
 from .softmax import Candidates, Softmax
 from .streams import NO_TARGET, Batch
 
@@ -49,9 +50,7 @@ class LanguageModel(nn.Module):
             torch.set_grad_enabled(is_trained),
             torch.autocast(device, torch.get_autocast_dtype(device), enabled=is_cast),
         ):
-            # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have
-            # few shapes.
-            types_UP = bilm.encode_words([*batch.types, *[Mark.BEGIN_SENTENCE] * (-len(batch.types) % WORDS_AT_ONCE)])
+            types_UP = self._encode_types(batch.types)
             sizes = [n_rows] * n_steps
             outputs, state = bilm.lstm(
                 types_UP, types_AN, sizes, state, keep=keep, initial=bilm.initial_state, dropout=dropout
@@ -62,6 +61,14 @@ class LanguageModel(nn.Module):
         predicted = targets != NO_TARGET
         loss: Tensor = self.softmax(x_NP[predicted], targets[predicted], candidates)
         return loss, State(state.hidden.detach(), state.cell.detach())
+
+    def _encode_types(self, types: list[Word]) -> Tensor:
+        """RETURNS (Tensor): types_UP, with rows of padding at the end."""
+        # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have few
+        # shapes.
+        padded = [*types, *[Mark.BEGIN_SENTENCE] * (-len(types) % WORDS_AT_ONCE)]
+        halves = run_pieces(self.bilm.encode_words, [padded[::2], padded[1::2]], list(self.bilm.char_cnn.parameters()))
+        return torch.stack(halves, dim=1).flatten(0, 1)
 
     def _keep(self, batch: Batch) -> list[Tensor | None]:
         like = self.bilm.char_cnn.embedding.weight

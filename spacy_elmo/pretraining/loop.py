@@ -1,5 +1,6 @@
 """The training loop, step by step. What is random in a step follows from the seed and the number of the step."""
 
+import gc
 import math
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from ..bilm.characters import Mark
 from ..bilm.lstm import Dropout
+from ..bilm.threads import leave_threads_to_tasks
 from .learner import Learner
 from .processes import Processes
 from .settings import TrainingSettings
@@ -53,35 +55,45 @@ def train_steps(
     n_softmax_steps (int): Steps, counted from the first, in which only the softmax is trained.
     YIELDS (Step): The results of the step.
     """
-    model, optimizer = learner.model, learner.optimizer
+    model = learner.model
     module: torch.nn.Module | None = None
+    # Python's garbage collection would otherwise look at all objects of the process, hundreds of thousands, again and again.
+    gc.freeze()
     start = time.perf_counter()
     for batch in islice(learner.streams, n_steps - learner.n_steps_done):
         if module is None or learner.n_steps_done == n_softmax_steps:
             model.bilm.requires_grad_(learner.n_steps_done >= n_softmax_steps)
             # DistributedDataParallel looks at requires_grad once, so the model is wrapped again when that changes.
             module = processes.join_gradients(model)
-        candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_steps_done)
-        dropout = _make_dropout(settings, learner.n_steps_done, processes)
-        with torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
-            loss, learner.carried = module(
-                batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
-            )
-        optimizer.zero_grad()
-        # By tokens, not by targets: the mean of the processes' gradients is right only if all divide by the same number.
-        (loss / batch.targets_AN.size).backward()
-        grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
-        total = loss.item()
-        del loss  # and with it all that was kept for the gradients, before the next batch needs as much memory
-        _check_loss(total, grad_norm, learner.n_steps_done + 1, batch)
-        learn_rate = optimizer.param_groups[0]["lr"]
-        optimizer.step()
+        learn_rate = learner.optimizer.param_groups[0]["lr"]
+        loss, grad_norm = _learn(module, learner, batch, settings, processes)
         learner.schedule.step()
         learner.n_steps_done += 1
         n_predicted = int((batch.targets_AN != NO_TARGET).sum())
         seconds = time.perf_counter() - start
-        yield Step(learner.n_steps_done, total, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+        yield Step(learner.n_steps_done, loss, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
         start = time.perf_counter()
+
+
+@leave_threads_to_tasks()
+def _learn(
+    module: torch.nn.Module, learner: Learner, batch: Batch, settings: TrainingSettings, processes: Processes
+) -> tuple[float, float]:
+    """Change the weights by the gradients of a batch. RETURNS (tuple): The loss, and the norm of all gradients."""
+    model, optimizer = learner.model, learner.optimizer
+    candidates = _choose_candidates(len(model.softmax.bias), settings, learner.n_steps_done)
+    dropout = _make_dropout(settings, learner.n_steps_done, processes)
+    with torch.autocast(processes.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+        loss, learner.carried = module(
+            batch, learner.carried, candidates, carry_state=settings.carry_state, dropout=dropout
+        )
+    optimizer.zero_grad()
+    # By tokens, not by targets: the mean of the processes' gradients is right only if all divide by the same number.
+    (loss / batch.targets_AN.size).backward()
+    grad_norm = clip_grad_norm_(model.parameters(), settings.grad_clip).item()
+    _check_loss(loss.item(), grad_norm, learner.n_steps_done + 1, batch)
+    optimizer.step()
+    return loss.item(), grad_norm
 
 
 def _choose_candidates(n_words: int, settings: TrainingSettings, step: int) -> Candidates:

@@ -4,6 +4,7 @@ Shape suffixes: N prediction, P projection, V word of the vocabulary, S candidat
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
@@ -14,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from ..bilm.precision import product_dtype
+from ..bilm.threads import run_side_by_side
 
 # Scores that are computed together. A chunk of them fits into the processor's cache, the scores of a whole batch do not.
 CHUNK_SCORES = 2**19
@@ -155,27 +157,36 @@ class _CrossEntropy(torch.autograd.Function):
         vectors_SP = candidates_SP.to(dtype)
         true_score_N = (x_NP * true_NP).sum(dim=-1).add_(true_bias_N)
         d_x, d_true_N = torch.empty_like(x_NP), torch.empty_like(true_score_N)
-        d_vectors, d_bias = torch.zeros_like(candidates_SP), torch.zeros_like(bias_S)
-        loss = x_NP.new_zeros(())
-        n_rows = max(1, CHUNK_SCORES // len(bias_S))
-        scratch = x_NP.new_empty(n_rows, len(bias_S))
-        for start in range(0, len(x_NP), n_rows):
-            rows = slice(start, start + n_rows)
-            x, true_score, position = x_NP[rows].to(dtype), true_score_N[rows], position_N[rows]
-            scores = torch.add(x @ vectors_SP.T, bias_S, out=scratch[: len(x)])
-            (hit,) = torch.nonzero(position >= 0, as_tuple=True)
-            scores[hit, position[hit]] = -torch.inf
-            # The softmax, in place. The right word is part of the sum that it divides by.
-            highest = torch.maximum(scores.amax(dim=-1), true_score)
-            true_exp = torch.exp(true_score - highest)
-            total = scores.sub_(highest.unsqueeze(1)).exp_().sum(dim=-1).add_(true_exp)
-            loss += (torch.log(total) + highest - true_score).sum()
-            probabilities = scores.div_(total.unsqueeze(1))
-            d_bias += probabilities.sum(dim=0)
-            probabilities = probabilities.to(dtype)
-            d_vectors += probabilities.T @ x
-            d_x[rows] = probabilities @ vectors_SP
-            d_true_N[rows] = true_exp / total - 1
+        chunk_rows = max(1, CHUNK_SCORES // len(bias_S))
+
+        def run(part: slice) -> tuple[Tensor, Tensor, Tensor]:
+            """Compute the loss of some predictions, and its gradients: those that add up are results."""
+            loss, d_vectors, d_bias = (x_NP.new_zeros(()), torch.zeros_like(candidates_SP), torch.zeros_like(bias_S))
+            scratch = x_NP.new_empty(chunk_rows, len(bias_S) + 1)
+            for start in range(part.start, part.stop, chunk_rows):
+                rows = slice(start, min(start + chunk_rows, part.stop))
+                x, true_score, position = x_NP[rows].to(dtype), true_score_N[rows], position_N[rows]
+                # The right word is the last column, and nowhere else.
+                scores = scratch[: len(x)]
+                torch.add(x @ vectors_SP.T, bias_S, out=scores[:, :-1])
+                scores[:, -1] = true_score
+                (hit,) = torch.nonzero(position >= 0, as_tuple=True)
+                scores[hit, position[hit]] = -torch.inf
+                probabilities = torch.softmax(scores, dim=-1)
+                # The logarithm of the right word's own probability could be infinite.
+                loss += (scores.amax(dim=-1) - probabilities.amax(dim=-1).log() - true_score).sum()
+                d_true_N[rows] = probabilities[:, -1] - 1
+                d_bias += probabilities[:, :-1].sum(dim=0)
+                p = probabilities[:, :-1].to(dtype)
+                d_vectors += p.T @ x
+                d_x[rows] = p @ vectors_SP
+            return loss, d_vectors, d_bias
+
+        middle = len(x_NP) // 2
+        parts = run_side_by_side([partial(run, part) for part in (slice(0, middle), slice(middle, len(x_NP)))])
+        (loss, d_vectors, d_bias), others = parts
+        for total, other in zip((loss, d_vectors, d_bias), others, strict=True):
+            total += other
         d_x.addcmul_(d_true_N.unsqueeze(1), true_NP)
         ctx.save_for_backward(d_x, d_true_N.unsqueeze(1) * x_NP, d_true_N, d_vectors, d_bias)
         return loss

@@ -8,6 +8,7 @@ import torch
 from numpy.testing import assert_allclose
 
 from spacy_elmo.bilm import prediction
+from spacy_elmo.bilm.compiled import compiled
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.lstm import BiLSTM
 from spacy_elmo.bilm.model import BiLM
@@ -69,7 +70,7 @@ def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
 
 
 def test_torchscript_runs_a_direction() -> None:
-    assert isinstance(prediction._compiled(prediction._run_direction), torch.jit.ScriptFunction)
+    assert isinstance(compiled(prediction._run_direction), torch.jit.ScriptFunction)
 
 
 def test_without_torchscript_python_gives_the_same(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,10 +80,10 @@ def test_without_torchscript_python_gives_the_same(bilm: BiLM, monkeypatch: pyte
     start = random_state(bilm, len(SENTENCES))
     with torch.no_grad():
         before, state_before = run_batch(bilm, SENTENCES, start)
-        prediction._compiled.cache_clear()
+        compiled.cache_clear()
         monkeypatch.setattr(torch.jit, "script", fail)
-        assert prediction._compiled(prediction._run_direction) is prediction._run_direction
+        assert compiled(prediction._run_direction) is prediction._run_direction
         after, state_after = run_batch(bilm, SENTENCES, start)
-    prediction._compiled.cache_clear()
+    compiled.cache_clear()
     for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
         assert_allclose(one.numpy(), other.numpy(), atol=1e-6)

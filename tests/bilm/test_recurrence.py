@@ -29,7 +29,7 @@ STARTS: dict[str, Starts] = {
 CLIPS: dict[str, Clips] = {
     "both": (0.35, 0.25),
     "only the cells": (0.35, None),
-    "only the output": (None, 0.25),
+    "only the output": (None, 0.3),  # no float has this value
     "none": (None, None),
 }
 

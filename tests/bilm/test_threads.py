@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 
-from spacy_elmo.bilm.threads import run_side_by_side
+from spacy_elmo.bilm.threads import leave_threads_to_tasks, run_side_by_side
 
 pytestmark = pytest.mark.usefixtures("restored_threads")
 
@@ -77,3 +77,17 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     child.start()
     assert queue.get(timeout=20) == [1, 3, 9, 27]
     child.join(timeout=20)
+
+
+def test_tasks_get_the_threads_that_their_caller_leaves_to_them() -> None:
+    torch.set_num_threads(2)
+    with leave_threads_to_tasks():
+        assert torch.get_num_threads() == 1
+        results = run_side_by_side([partial(observe, threading.Barrier(2))] * 2)
+        assert torch.get_num_threads() == 1
+        with leave_threads_to_tasks():  # again: there are still two
+            run_side_by_side([partial(observe, threading.Barrier(2))] * 2)
+    assert len({name for name, _, _ in results}) == 2
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+    assert run_side_by_side([observe] * 2) == [("MainThread", 1, False)] * 2

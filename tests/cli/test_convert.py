@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy
+import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -69,3 +70,29 @@ def test_convert_reports_errors(tmp_path: Path) -> None:
     message = run("convert", tmp_path / "weights", out, "--warm-up", tmp_path / "empty.txt", code=1)
     assert "no sentence in the text" in message
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("precision", "fraction"), [("float16", 0.52), ("int8", 0.31)])
+def test_convert_to_smaller_weights(tmp_path: Path, precision: str, fraction: float) -> None:
+    sizes = {"filters": [[1, 64]], "projection": 64, "cells": 256}
+    save_weights(random_bilm(2, **sizes), tmp_path / "weights")
+    out = run("convert", tmp_path / "weights", tmp_path / "small", "--precision", precision)
+    assert f"parameters in {precision}" in out
+    whole, small = (sum(path.stat().st_size for path in (tmp_path / name).iterdir()) for name in ("weights", "small"))
+    assert small < fraction * whole
+    for name, tensor in random_bilm(2, **sizes).state_dict().items():
+        loaded = load_weights(tmp_path / "small").state_dict()[name]
+        assert (loaded - tensor).abs().max() <= tensor.abs().max() / 253
+    run("convert", tmp_path / "small", tmp_path / "back")
+    assert load_weights(tmp_path / "back").config == random_bilm(2, **sizes).config
+
+
+def test_convert_refuses_precisions_that_a_format_cannot_store(tmp_path: Path) -> None:
+    save_weights(random_bilm(), tmp_path / "weights")
+    for options, message in (
+        (("--to", "bilm-tf", "--precision", "int8"), "cannot store weights in 'int8'. Its precisions are: float32."),
+        (("--precision", "int4"), "cannot store weights in 'int4'. Its precisions are: float32, float16, int8."),
+    ):
+        out = run("convert", tmp_path / "weights", tmp_path / "out", *options, code=1)
+        assert message in out
+        assert not (tmp_path / "out").exists()

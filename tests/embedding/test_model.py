@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import numpy
 import pytest
@@ -40,10 +41,27 @@ def test_pipeline_with_elmo_uses_its_own(weights: str, other_weights: str, tmp_p
     docs = list(nlp.pipe(TEXTS))
     words = [doc._.elmo_layers[2, token.i] for doc in docs for token in doc if not token.is_space]
     assert_same_vectors(read_vectors(tmp_path / "out"), numpy.stack(words))
-    with pytest.raises(ValueError, match="has its own weights, in the component 'vectors'. Leave out --weights"):
-        load_embedder(EmbeddingSettings(pipeline=str(tmp_path / "pipeline"), weights=weights))
+    for settings in ({"weights": weights}, {"precision": "int8"}):
+        with pytest.raises(ValueError, match="has its own component 'vectors'. Leave out --weights and --precision"):
+            load_embedder(EmbeddingSettings(pipeline=str(tmp_path / "pipeline"), **settings))
     with pytest.raises(ValueError, match="sets no sentence boundaries. Add a component that does"):
         load_embedder(EmbeddingSettings(pipeline=str(tmp_path / "pipeline"), unit="sentence"))
+
+
+def test_vectors_in_int8(weights: str, tmp_path: Path) -> None:
+    corpus = write_lines(tmp_path / "a.txt", *TEXTS)
+    embed(corpus, tmp_path / "out", weights=weights, precision="int8")
+    nlp = make_elmo_nlp(weights, precision="int8")
+    nlp.add_pipe("sentencizer", first=True)
+    expected = [doc.tensor[[not token.is_space for token in doc]].mean(axis=0) for doc in nlp.pipe(TEXTS)]
+    assert_same_vectors(read_vectors(tmp_path / "out"), numpy.stack(expected))
+    load_embedder.cache_clear()
+    with (
+        mock.patch("spacy_elmo.layers.encoder.find_problem", return_value="the sky is grey"),
+        pytest.warns(UserWarning, match="the sky is grey"),
+        pytest.raises(ValueError, match="This machine cannot embed in int8. Embed in float32"),
+    ):
+        load_embedder(EmbeddingSettings(weights=weights, precision="int8"))
 
 
 def test_overwritten_tensors_do_not_matter(weights: str, tmp_path: Path) -> None:

@@ -1,0 +1,27 @@
+"""Functions that TorchScript runs, if it can."""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar, cast
+
+import torch
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@cache
+def compiled(function: F) -> F:
+    """Let TorchScript run a function: without Python's lock, so that several threads can run at the same time. No compiler
+    is needed.
+
+    function (Callable): The function, in the part of Python that TorchScript knows.
+    RETURNS (Callable): The function for TorchScript, or where that is missing the function itself.
+    """
+    try:
+        with warnings.catch_warnings():
+            # TorchScript is no longer developed, but part of every torch so far.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return cast(F, torch.jit.script(function))
+    except Exception:  # whatever a future torch raises: only speed is lost
+        return function
