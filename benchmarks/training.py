@@ -1,4 +1,4 @@
-"""Measure the speed of pretraining, and of a plain loop that does the same work, in one run.
+"""Measure the speed of pretraining, and of a plain loop that does the same work, with one thread and with several, in one run.
 
     python benchmarks/training.py TEXT [--config configs/pretrain.cfg] [--steps 12] [--rounds 3]
 
@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from itertools import islice
+from operator import truediv
 from pathlib import Path
 
 import numpy
@@ -165,21 +166,28 @@ def main() -> None:
         "spacy-elmo, float32": ours("float32"),
         "spacy-elmo, bfloat16": ours("bfloat16"),
     }
-    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    thread_counts = [1, torch.get_num_threads()]
+    speeds: dict[tuple[str, int], list[float]] = {(name, n): [] for name in contestants for n in thread_counts}
     for steps in contestants.values():
-        list(islice(steps, 2))  # the first steps are slower
+        list(islice(steps, 3))  # the first steps are slower
     # In turns, so that other load on the machine affects all of them.
     for _ in range(arguments.rounds):
-        for name, steps in contestants.items():
+        for (name, n_threads), found in speeds.items():
+            torch.set_num_threads(n_threads)
             start = time.perf_counter()
-            n_words = sum(islice(steps, arguments.steps))
-            speeds[name].append(n_words / (time.perf_counter() - start))
-    plain = statistics.median(speeds["plain loop"])
+            n_words = sum(islice(contestants[name], arguments.steps))
+            found.append(n_words / (time.perf_counter() - start))
     print(f"{config}\n{training}\n")
-    print("| loop | words per second | all rounds | ratio |\n|---|---|---|---|")
-    for name, found in speeds.items():
-        rounds = ", ".join(f"{speed:,.0f}" for speed in found)
-        print(f"| {name} | {statistics.median(found):,.0f} | {rounds} | {statistics.median(found) / plain:.1f} |")
+    print(
+        f"| loop, words per second | 1 thread | {thread_counts[-1]} threads | ratio | to the plain loop |\n|---|---|---|---|---|"
+    )
+    plain = speeds["plain loop", thread_counts[-1]]
+    for name in contestants:
+        one, several = (speeds[name, n] for n in thread_counts)
+        cells = [f"{statistics.median(one):,.0f}", f"{statistics.median(several):,.0f}"]
+        # Ratios within a round: the speed of the machine changes between rounds.
+        ratios = [f"{statistics.median(map(truediv, several, others)):.2f}x" for others in (one, plain)]
+        print(f"| {' | '.join([name, *cells, *ratios])} |")
 
 
 if __name__ == "__main__":

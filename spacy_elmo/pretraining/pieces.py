@@ -23,7 +23,7 @@ def run_pieces(run: Run, pieces: Sequence[Any], parameters: Sequence[Parameter])
     RETURNS (list[Tensor]): The results.
     """
     if not torch.is_grad_enabled():
-        return run_side_by_side([partial(run, piece) for piece in pieces])
+        return [run(piece) for piece in pieces]
     return list(_Pieces.apply(run, pieces, *parameters))  # type: ignore[no-untyped-call]
 
 
