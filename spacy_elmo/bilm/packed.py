@@ -62,17 +62,15 @@ class PackedLayer(nn.Module):
 def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
     return direction._replace(
         input=Matrix(pack(direction.input.weight)),
-        hidden=_pack_if_large(direction.hidden, with_packed=True),
+        hidden=_pack_if_large(direction.hidden),
         projection=None if direction.projection is None else _pack_if_large(direction.projection),
     )
 
 
-def _pack_if_large(matrix: Matrix, *, with_packed: bool = False) -> Matrix:
+def _pack_if_large(matrix: Matrix) -> Matrix:
     """Pack weights that are at times multiplied with a single row, unlike those of the input."""
-    packed = pack(matrix.weight)
-    if matrix.weight.numel() >= MANY_WEIGHTS:
-        return Matrix(packed)
-    return Matrix(matrix.weight.detach().clone(), packed=packed if with_packed else None)
+    weight_KM = matrix.weight
+    return Matrix(pack(weight_KM) if weight_KM.numel() >= MANY_WEIGHTS else weight_KM.detach().clone())
 
 
 def _unpack_direction(direction: DirectionWeights) -> DirectionWeights:

@@ -3,7 +3,7 @@
 Shape suffixes: N row, K input, M output. The functions can be compiled by TorchScript (see prediction.py).
 """
 
-from typing import NamedTuple, Optional
+from typing import List, NamedTuple, Optional  # noqa: UP035 (TorchScript does not know list[...] everywhere)
 
 import torch
 from torch import Tensor
@@ -14,12 +14,10 @@ class Matrix(NamedTuple):
 
     weight (Tensor): weight_KM, as it is, or packed, or quantized.
     scale_M (Tensor | None): The scale of each output, if the weights are quantized.
-    packed (Tensor | None): The same weights packed, for products of several rows, if `weight` is faster for one.
     """
 
     weight: Tensor
     scale_M: Optional[Tensor] = None  # noqa: UP045 (TorchScript does not know X | None)
-    packed: Optional[Tensor] = None  # noqa: UP045
 
 
 def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
@@ -29,13 +27,12 @@ def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
     matrix (Matrix): The weights.
     RETURNS (Tensor): The product, (N, M).
     """
-    weight, scale_M, _ = matrix
+    weight, scale_M = matrix
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return product_NM.mul_(scale_N1)
     if weight.is_mkldnn:
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(x_NK, weight, None, "none", [], "")
-        return product
+        return _multiply_packed(x_NK, weight)
     return torch.mm(x_NK, weight)
 
 
@@ -60,16 +57,26 @@ def add_product(y_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> Tensor:
     matrix (Matrix): The weights.
     RETURNS (Tensor): The sum, (N, M).
     """
-    weight, scale_M, packed = matrix
+    weight, scale_M = matrix
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return y_NM.addcmul_(product_NM, scale_N1)
-    if packed is not None and len(x_NK) > 1:
-        weight = packed
     if weight.is_mkldnn:
-        sum_NM: Tensor = torch.ops.mkldnn._linear_pointwise(x_NK, y_NM, weight, None, "add")
-        return sum_NM
+        return y_NM.add_(_multiply_packed(x_NK, weight))
     return y_NM.addmm_(x_NK, weight)
+
+
+def _multiply_packed(x_NK: Tensor, weight: Tensor, most_rows: int = 512) -> Tensor:
+    """Multiply rows with packed weights. oneDNN prepares itself for every new number of rows, and keeps more than half a
+    megabyte of each. So there are only a few: up to `most_rows` at once, padded with zeros."""
+    products: List[Tensor] = []  # noqa: UP006
+    for start in range(0, len(x_NK), most_rows):
+        rows = x_NK[start : start + most_rows]
+        n_rows = len(rows)
+        step = 4 if n_rows <= 32 else 16 if n_rows <= 128 else 64
+        padded = torch.constant_pad_nd(rows, [0, 0, 0, -n_rows % step])
+        products.append(torch.ops.mkldnn._linear_pointwise(padded, weight, None, "none", [], "")[:n_rows])
+    return products[0] if len(products) == 1 else torch.cat(products)
 
 
 def _multiply_int8(x_NK: Tensor, weight_KM: Tensor, scale_M: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from spacy_elmo.bilm import packed
 from spacy_elmo.bilm.frozen import freeze
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.packed import PackedLayer
+from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack
 
 from ..helpers import random_bilm
 from .models import layers_of
@@ -50,3 +51,14 @@ def test_packed_layers_can_be_copied_and_pickled(frozen: BiLM) -> None:
         assert torch.equal(layers_of(other, SENTENCE), layers_of(frozen, SENTENCE))
         weights = other.state_dict()
         assert all(torch.equal(weights[name], tensor) for name, tensor in frozen.state_dict().items())
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 4, 33, 129, 511, 512, 513, 1100])
+def test_products_with_packed_weights_for_any_number_of_rows(n_rows: int) -> None:
+    random = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(n_rows, 20, generator=random), torch.randn(20, 12, generator=random)
+    matrix = Matrix(pack(weight))
+    product = multiply(x, matrix)
+    assert product.shape == (n_rows, 12)
+    assert_allclose(product.numpy(), (x @ weight).numpy(), atol=1e-5)
+    assert_allclose(add_product(torch.ones(n_rows, 12), x, matrix).numpy(), 1 + (x @ weight).numpy(), atol=1e-5)
