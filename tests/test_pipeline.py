@@ -262,9 +262,10 @@ def test_pickled_component(nlp: Language) -> None:
     assert_allclose(elmo(nlp.make_doc(TEXT)).tensor, nlp(TEXT).tensor, atol=1e-6)
 
 
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
-def test_several_processes(weights: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nlp = make_elmo_nlp(weights)
+def test_several_processes(weights: str, method: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = make_elmo_nlp(weights, precision=precision)
     expected = nlp(TEXT)  # torch has run in this process: forked ones must not wait for its threads
     context = multiprocessing.get_context(method)
     monkeypatch.setattr("spacy.language.mp", context)

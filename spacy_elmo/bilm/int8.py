@@ -5,7 +5,7 @@ little time and memory, and all biases stay in float32.
 """
 
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -124,6 +124,10 @@ class Int8Layer(nn.Module):
             bias_AG = add_to_forget_gate(self.bias)
             self._directions = [self._direction(a, bias_AG[a]) for a in (0, 1)]
         return self._directions
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Views of the tensors above. Multiprocessing cannot send two tensors that share their memory.
+        return {**self.__dict__, "_directions": None}
 
     def _direction(self, a: int, bias_G: Tensor) -> DirectionWeights:
         inputs, hidden = (Matrix(self.weight[a, k].t(), self.weight_scale[a, k]) for k in (0, 1))

@@ -22,7 +22,8 @@ def pack_layers(bilm: BiLM) -> BiLM:
     """
     if can_pack(bilm.char_cnn.embedding.weight):
         layers = [cast(BiLSTMLayer, layer) for layer in bilm.lstm.layers]
-        bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.directions(), layer.bias.detach()) for layer in layers)
+        with torch.no_grad():
+            bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.directions(), layer.bias.detach()) for layer in layers)
     return bilm
 
 
@@ -56,7 +57,11 @@ class PackedLayer(nn.Module):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedLayer, ([_unpack_direction(direction) for direction in self._directions], self._bias_AG)
+        # As arrays: multiprocessing would send tensors by references to memory that ends with this function.
+        return _from_arrays, (
+            [_to_arrays(_unpack_direction(direction)) for direction in self._directions],
+            self._bias_AG.numpy(),
+        )
 
 
 def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
@@ -79,3 +84,25 @@ def _unpack_direction(direction: DirectionWeights) -> DirectionWeights:
         hidden=Matrix(unpack(direction.hidden.weight)),
         projection=None if direction.projection is None else Matrix(unpack(direction.projection.weight)),
     )
+
+
+def _to_arrays(direction: DirectionWeights) -> tuple[Any, ...]:
+    projection = None if direction.projection is None else direction.projection.weight.numpy()
+    return (
+        direction.input.weight.numpy(),
+        direction.hidden.weight.numpy(),
+        direction.bias_G.numpy(),
+        projection,
+        direction.cell_clip,
+        direction.output_clip,
+    )
+
+
+def _from_arrays(directions: list[tuple[Any, ...]], bias_AG: Any) -> PackedLayer:
+    tensors = []
+    for inputs, hidden, bias_G, projection, *clips in directions:
+        matrices = [
+            None if array is None else Matrix(torch.from_numpy(array)) for array in (inputs, hidden, projection)
+        ]
+        tensors.append(DirectionWeights(matrices[0], matrices[1], torch.from_numpy(bias_G), matrices[2], *clips))  # type: ignore[arg-type]
+    return PackedLayer(tensors, torch.from_numpy(bias_AG))

@@ -44,6 +44,9 @@ def test_packed_layers_give_the_same(
 def test_packed_layers_have_nothing_to_train(frozen: BiLM) -> None:
     assert not any(parameter.requires_grad for parameter in frozen.parameters())
     assert not list(frozen.lstm.parameters())
+    for layer in frozen.lstm.layers:
+        assert isinstance(layer, PackedLayer)
+        assert not any(direction.bias_G.requires_grad for direction in layer.directions())
 
 
 def test_packed_layers_can_be_copied_and_pickled(frozen: BiLM) -> None:
