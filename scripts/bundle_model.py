@@ -6,7 +6,7 @@ import torch
 import typer
 from wasabi import msg
 
-from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
+from spacy_elmo.pretraining.model_files import load_language_model, save_language_model, tokenizer_of
 
 CARD = "README.md"
 
@@ -20,8 +20,16 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     """
     try:
         model, vocabulary = load_language_model(source)
-        lang = lang or language_of(source)
-        save_language_model(model, vocabulary, output, lang=lang, dtype=torch.float16, kept=frozenset({CARD}))
+        trained_lang, segmenter = tokenizer_of(source)
+        save_language_model(
+            model,
+            vocabulary,
+            output,
+            lang=lang or trained_lang,
+            segmenter=segmenter,
+            dtype=torch.float16,
+            kept=frozenset({CARD}),
+        )
     except (OSError, ValueError) as error:
         msg.fail(f"Could not bundle {source}", str(error), exits=1)
     size = sum(path.stat().st_size for path in output.iterdir())
