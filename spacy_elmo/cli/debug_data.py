@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from spacy.cli._util import Arg, Opt
-from tqdm import tqdm
 from wasabi import msg
 
 from .help_texts import CORPUS_HELP, LANG_HELP, PROCESSES_HELP, SEGMENTER_HELP
+from .progress import show_sentences
 
 
 def debug_data_cli(
@@ -33,13 +33,8 @@ def debug_data_cli(
     from ..corpora.statistics import compute_statistics
 
     try:
-        sentences = tqdm(
-            read_corpus(corpus, lang=lang, segmenter=segmenter, n_process=n_process),
-            unit=" sentences",
-            desc="Reading",
-            disable=None,
-        )
-        statistics = compute_statistics(sentences, max_chars=max_chars)
+        sentences = read_corpus(corpus, lang=lang, segmenter=segmenter, n_process=n_process)
+        statistics = compute_statistics(show_sentences(sentences, "Reading"), max_chars=max_chars)
     except (ValueError, OSError) as error:
         msg.fail("Could not read the corpus", str(error), exits=1)
     n_tokens = statistics.n_tokens

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
-from tqdm import tqdm
 from wasabi import msg
 
 from .help_texts import CORPUS_HELP, PROCESSES_HELP, SEGMENTER_HELP
+from .progress import show_sentences
 
 if TYPE_CHECKING:
     from ..pretraining.perplexity import Likelihood
@@ -97,10 +97,5 @@ def evaluate(
     from ..pretraining.perplexity import measure_likelihood
 
     language_model, vocabulary = load_language_model(model)
-    sentences = tqdm(
-        read_corpus(corpus, lang=lang, segmenter=segmenter, n_process=n_process),
-        unit=" sentences",
-        desc="Predicting",
-        disable=None,
-    )
-    return measure_likelihood(language_model, vocabulary, sentences)
+    sentences = read_corpus(corpus, lang=lang, segmenter=segmenter, n_process=n_process)
+    return measure_likelihood(language_model, vocabulary, show_sentences(sentences, "Predicting"))
