@@ -23,9 +23,7 @@ def evaluate_cli(
     lang: str | None = Opt(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's training text"
     ),
-    segmenter: str | None = Opt(
-        None, "--segmenter", help=SEGMENTER_HELP.format(default="as the training text was cut")
-    ),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(
         False,
         "--tokenized",

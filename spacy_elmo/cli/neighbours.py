@@ -10,6 +10,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from .help_texts import CORPUS_HELP, SEGMENTER_HELP, WEIGHTS_HELP
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -23,7 +24,7 @@ def neighbours_cli(
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
     weights: str | None = Opt(None, "--weights", "-w", help=WEIGHTS_HELP),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
-    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="char")),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),
     limit: int = Opt(0, "--limit", help="The maximum number of sentences of the corpus to search; 0 for all", min=0),
@@ -43,6 +44,7 @@ def neighbours_cli(
     from ..corpora.tokenizer import make_language
 
     try:
+        segmenter = choose_segmenter(weights, lang, segmenter)
         nlp = make_language(lang, segmenter)
         nlp.add_pipe("elmo", config={"weights": weights})
         uses = [read_use(nlp, sentence) for sentence in sentences]

@@ -20,7 +20,7 @@ from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
-from .model_files import has_softmax, load_language_model, vocabulary_of
+from .model_files import has_softmax, load_language_model, tokenizer_of, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
@@ -64,6 +64,7 @@ def pretrain(
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
     config = load_run_config(config_path, overrides)
     settings = read_settings(config)
+    settings = _follow_segmenter(settings, output / LAST if resume else settings.bilm)
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
         _check_same_config(config, checkpoint, output)
@@ -109,6 +110,15 @@ def pretrain(
             run.restore(checkpoint)
             checkpoint = None  # frees the memory: it is as large as the model and the averages of its optimizer
         return run.execute(report)
+
+
+def _follow_segmenter(settings: PretrainingSettings, source: BiLMConfig | Path) -> PretrainingSettings:
+    """Cut words as a model's training text was cut, unless the config says how. A run that is resumed does as before."""
+    corpus = settings.corpus
+    lang, segmenter = tokenizer_of(source) if isinstance(source, Path) else (None, None)
+    if corpus.segmenter is not None or segmenter is None or lang != corpus.lang:
+        return settings
+    return replace(settings, corpus=corpus.model_copy(update={"segmenter": segmenter}))
 
 
 def _check_inputs(settings: PretrainingSettings) -> None:

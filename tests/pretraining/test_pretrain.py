@@ -115,6 +115,20 @@ def test_chinese_from_raw_text(tmp_path: Path, overrides: dict[str, Any]) -> Non
     assert [line for line in lines if "max_chars" in line] == ["max_chars = 146: no word is cut"] * 2
 
 
+def test_words_are_cut_as_for_the_weights(
+    tmp_path: Path, overrides: dict[str, Any], finetuning: dict[str, Any]
+) -> None:
+    text = str(write_corpus(tmp_path / "text.txt", CHINESE.encode() * 20))
+    chinese = {"paths.train": text, "paths.dev": text, "corpus.lang": "zh"}
+    pretrain(TINY, tmp_path / "first", overrides={**overrides, **chinese, "corpus.segmenter": "jieba"})
+    finetuning |= {**chinese, "paths.weights": str(tmp_path / "first" / "model-best")}
+    stop_run(4, FINETUNE, tmp_path / "out", finetuning)
+    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+    shutil.rmtree(tmp_path / "first")
+    resume_run(FINETUNE, tmp_path / "out")
+    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+
+
 def test_words_that_are_cut_are_reported(tmp_path: Path, overrides: dict[str, Any]) -> None:
     overrides["paths.train"] = str(write_corpus(tmp_path / "long.txt", f"a {'b' * 19} .\n".encode() * 20))
     lines: list[str] = []
