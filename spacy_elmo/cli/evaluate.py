@@ -9,6 +9,7 @@ from wasabi import msg
 
 from .help_texts import CORPUS_HELP, PROCESSES_HELP, SEGMENTER_HELP
 from .progress import show_sentences
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from ..pretraining.perplexity import Likelihood
@@ -44,7 +45,8 @@ def evaluate_cli(
 
     try:
         directory = find_existing_weights(model)
-        lang, segmenter = _choose_tokenizer(tokenizer_of(directory), lang, segmenter, tokenized=tokenized)
+        lang = None if tokenized else lang or tokenizer_of(directory)[0]
+        segmenter = segmenter if lang is None else choose_segmenter(model, lang, segmenter)
         likelihood = evaluate(directory, corpus, lang=lang, segmenter=segmenter, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
@@ -65,17 +67,6 @@ def evaluate_cli(
     tokenization = "one tokenized sentence per line" if lang is None else f"raw text in the language {lang!r}"
     tokenization += f", cut by {segmenter!r}" if segmenter else ""
     msg.text(f"Text was read as {tokenization}; docs (.spacy) keep their tokens")
-
-
-def _choose_tokenizer(
-    trained: tuple[str | None, str | None], lang: str | None, segmenter: str | None, *, tokenized: bool
-) -> tuple[str | None, str | None]:
-    """Choose the language and the segmenter: as given, or as those of the training text."""
-    if tokenized:
-        return None, segmenter
-    if lang in (None, trained[0]):
-        return trained[0], segmenter or trained[1]
-    return lang, segmenter
 
 
 def evaluate(
