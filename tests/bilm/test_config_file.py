@@ -56,10 +56,10 @@ def test_files_without_a_version_load(directory: Path) -> None:
     ("writer", "advice"), [({"spacy_elmo_version": "7.8.9"}, r"spacy-elmo 7\.8\.9 or later"), ({}, "a later release")]
 )
 def test_files_of_a_newer_format(directory: Path, writer: dict[str, str], advice: str) -> None:
-    config = {"format_version": 3, **writer, "sizes": "elsewhere"}
+    config = {"format_version": 4, **writer, "sizes": "elsewhere"}
     (directory / "config.json").write_text(json.dumps(config))
     message = (
-        rf"was written by a newer version of spacy-elmo: its format version is 3, .* up to 2\. Install {advice}\.$"
+        rf"was written by a newer version of spacy-elmo: its format version is 4, .* up to 3\. Install {advice}\.$"
     )
     for load in (load_config, load_weights):
         with pytest.raises(ValueError, match=rf"config\.json {message}"):
