@@ -167,8 +167,8 @@ class BiLMConfig:
 
 
 def check_lang(lang: Any) -> None:
-    """Check that a language looks like a code, such as "de"."""
-    if lang is not None and not (isinstance(lang, str) and re.fullmatch("[a-z]{2,3}", lang)):
+    """Check that a language looks like a code, such as "de". spaCy lets plugins add any."""
+    if lang is not None and not (isinstance(lang, str) and re.fullmatch(r"[\w-]{2,32}", lang)):
         raise ValueError(f"lang must be the code of a language, such as 'de', got {lang!r:.80}.")
 
 

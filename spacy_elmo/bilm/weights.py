@@ -21,6 +21,7 @@ from .int8 import to_int8
 from .model import BiLM
 
 CONFIG, TENSORS = "config.json", "model.safetensors"
+OF_ANOTHER_FORMAT = "token_embedder.pkl"  # in models of ELMoForManyLangs, which have a config.json as well
 INITIAL_STATE = {"initial_hidden", "initial_cell"}
 PRECISION = "precision"  # the key of the config
 
@@ -129,7 +130,7 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
 
 def _load_config(directory: Path) -> tuple[BiLMConfig, Precision]:
     path = directory / CONFIG
-    if not path.is_file():
+    if not path.is_file() or (directory / OF_ANOTHER_FORMAT).is_file():
         raise ValueError(_explain_missing(directory))
     try:
         return _config_from_dict(json.loads(path.read_text(encoding="utf8")), path)
@@ -203,7 +204,12 @@ def _explain_missing(directory: Path) -> str:
     if not directory.exists():
         return f"There is no weights directory at {directory}."
     if not directory.is_dir():
-        return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."
+        return (
+            f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}. For a published model in a ZIP file, "
+            f"first run: python -m spacy elmo convert {directory} OUT"
+        )
+    if (directory / OF_ANOTHER_FORMAT).is_file():
+        return f"{directory} is a model of ELMoForManyLangs. First run: python -m spacy elmo convert {directory} OUT"
     message = f"The directory {directory} has no {CONFIG}, so it is not a weights directory."
     published = sorted(path.name for path in directory.iterdir() if path.suffix in (".hdf5", ".h5"))
     if (directory / "model-best" / CONFIG).is_file():

@@ -46,6 +46,7 @@ def pretrain_cli(
                 overwrite=overwrite,
                 show_progress=_show_progress if is_first_process() else None,
                 report=msg.info,
+                warn=msg.warn,
             )
     except (ValueError, OSError, FloatingPointError) as error:
         if not is_first_of_its_machine():
