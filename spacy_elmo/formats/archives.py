@@ -46,10 +46,12 @@ def _unpack(path: Path, target: Path) -> None:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as packed, file.open("wb") as unpacked_file:
                     shutil.copyfileobj(packed, unpacked_file)
-    except (ValueError, OSError):
+    except ValueError:
         raise
-    except Exception as error:  # a damaged file, or a password: zipfile and its codecs raise many kinds
-        raise ValueError(f"{path} cannot be unpacked: {error}. Was it downloaded whole?") from None
+    except Exception as error:  # a damaged file, a password or a full disk: zipfile and its codecs raise many kinds
+        raise ValueError(
+            f"{path} cannot be unpacked: {error}. Was it downloaded whole, and is there space for it in {target.parent}?"
+        ) from None
 
 
 def _find_root(directory: Path) -> Path:

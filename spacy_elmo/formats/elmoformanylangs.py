@@ -63,7 +63,7 @@ def read(paths: Sequence[Path]) -> BiLM:
         has_characters, has_words = (bool(sizes["token_embedder"][name]) for name in ("char_dim", "word_dim"))
         character_ids = _read_ids(directory / CHARACTERS, CHARACTER_MARKS) if has_characters else {}
         word_ids = _read_ids(directory / WORDS, WORD_MARKS) if has_words else {}
-        config = _make_config(sizes, character_ids, word_ids)
+        config = _make_config(sizes, sizes_path, character_ids, word_ids)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"The sizes in {sizes_path} are not those of ELMoForManyLangs: {error!r}. Expected the objects 'encoder' and "
@@ -134,11 +134,20 @@ def _read_ids(path: Path, marks: Sequence[str]) -> Ids:
     return ids
 
 
-def _make_config(sizes: dict[str, Any], character_ids: Ids, word_ids: Ids) -> BiLMConfig:
-    encoder, tokens = sizes["encoder"], sizes["token_embedder"]
-    for section, name, supported in (("encoder", encoder["name"], "elmo"), ("token_embedder", tokens["name"], "cnn")):
-        if name.lower() != supported:
-            raise ValueError(f"The {section} must be {supported!r}, got {name!r}. Other kinds are not supported.")
+def _make_config(sizes: dict[str, Any], sizes_path: str, character_ids: Ids, word_ids: Ids) -> BiLMConfig:
+    try:
+        for section, supported in (("encoder", "elmo"), ("token_embedder", "cnn")):
+            name = sizes[section]["name"]
+            if name.lower() != supported:
+                raise ValueError(f"The {section} must be {supported!r}, got {name!r}. Other kinds are not supported.")
+        return _translate_sizes(sizes["encoder"], sizes["token_embedder"], character_ids, word_ids)
+    except ValueError as error:
+        raise ValueError(f"The sizes in {sizes_path} cannot be used: {error}") from None
+
+
+def _translate_sizes(
+    encoder: dict[str, Any], tokens: dict[str, Any], character_ids: Ids, word_ids: Ids
+) -> BiLMConfig:
     reading: dict[str, Any] = {"filters": [], "highways": 0, "activation": "relu"}
     if character_ids:
         # Entries of several characters, such as the marks, are never looked up.
