@@ -276,13 +276,12 @@ class Elmo(Tok2Vec):
             unlink(listener)
         return len(rest) < len(listeners)
 
-    def check_language(self, weights_lang: str | None, lang: str) -> None:
+    def check_language(self, weights_lang: str | None, lang: str | None) -> None:
         """Warn once if the weights are of another language than the pipeline.
 
-        weights_lang (str | None): The language of the weights, if it is known.
-        lang (str): The language of the pipeline; "xx" for several.
+        weights_lang, lang (str | None): The language of the weights and that of the pipeline; "xx" for several.
         """
-        if self._has_warned_of_language or weights_lang in (None, lang) or "xx" in (weights_lang, lang):
+        if self._has_warned_of_language or weights_lang == lang or not {None, "xx"}.isdisjoint((weights_lang, lang)):
             return
         self._has_warned_of_language = True
         warnings.warn(

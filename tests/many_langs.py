@@ -27,7 +27,19 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 # Rows in no particular order. An ideographic space in a file is read as what it is, although it is whitespace.
-CHARACTERS = [*"hausetrobwinf", "<eow>", *"äßАб", "<pad>", *"你好世界", "<bos>", "\u3000", "<oov>", "<eos>", "<bow>", *"Z.<>"]
+CHARACTERS = [
+    *"hausetrobwinf",
+    "<eow>",
+    *"äßАб",
+    "<pad>",
+    *"你好世界",
+    "<bos>",
+    "\u3000",
+    "<oov>",
+    "<eos>",
+    "<bow>",
+    *"Z.<>",
+]
 WORDS = ["<oov>", "<bos>", "<eos>", "<pad>", "the", "house", "你好", "New York", "Zauberhaft", "."]
 
 SENTENCES = [
@@ -78,7 +90,10 @@ def make_model(seed: int = 0, **changes: Any) -> Model:
         n = sum(count for _, count in tokens["filters"])
         width += n
         for i, (size, count) in enumerate(tokens["filters"]):
-            shapes |= {f"convolutions.{i}.weight": (count, tokens["char_dim"], size), f"convolutions.{i}.bias": (count,)}
+            shapes |= {
+                f"convolutions.{i}.weight": (count, tokens["char_dim"], size),
+                f"convolutions.{i}.bias": (count,),
+            }
         for i in range(tokens["n_highway"]):
             shapes |= {f"highways._layers.{i}.weight": (2 * n, n), f"highways._layers.{i}.bias": (2 * n,)}
     shapes |= {"projection.weight": (p, width), "projection.bias": (p,)}

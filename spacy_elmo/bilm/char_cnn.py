@@ -35,9 +35,7 @@ class CharCNN(nn.Module):
         # of words, while conv1d has a set-up cost for each new batch shape.
         self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
         self.highways = nn.ModuleList(Highway(config.n_filters) for _ in range(config.highways))
-        self.projection = (
-            nn.Linear(config.unprojected, config.projection) if config.projects_tokens else nn.Identity()
-        )
+        self.projection = nn.Linear(config.unprojected, config.projection) if config.projects_tokens else nn.Identity()
 
     def forward(self, chars_UC: Tensor | None, words_U: Tensor | None = None) -> Tensor:
         """Encode words without context.

@@ -60,9 +60,7 @@ def encode_word(word: Word, max_chars: int, alphabet: Alphabet = BYTES) -> list[
     return [alphabet.begin_word, *known, alphabet.end_word]
 
 
-def pad_spellings(
-    spellings: Sequence[list[int]], length: int, alphabet: Alphabet = BYTES
-) -> NDArray[numpy.int64]:
+def pad_spellings(spellings: Sequence[list[int]], length: int, alphabet: Alphabet = BYTES) -> NDArray[numpy.int64]:
     """Put the ids of words into one array.
 
     spellings (Sequence[list[int]]): The ids of each word, as `encode_word` returns them, at most `length` for a word.

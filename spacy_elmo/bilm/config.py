@@ -4,12 +4,12 @@ import dataclasses
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .characters import Alphabet
 from .word_table import N_EXTRA_ROWS
 
-NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 ACTIVATIONS = ("relu", "tanh")
 
@@ -63,7 +63,7 @@ class BiLMConfig:
     word_dim: int = 0
     always_project: bool = False
     lang: str | None = None
-    normalize: str | None = None
+    normalize: NormalForm | None = None
 
     def __post_init__(self) -> None:
         _check_words(self.words, self.word_dim)
@@ -174,8 +174,8 @@ def check_lang(lang: Any) -> None:
 
 def check_normalize(form: Any) -> None:
     """Check the name of a Unicode normal form."""
-    if form is not None and form not in NORMAL_FORMS:
-        raise ValueError(f"normalize must be one of {', '.join(NORMAL_FORMS)}, got {form!r:.80}.")
+    if form is not None and form not in get_args(NormalForm):
+        raise ValueError(f"normalize must be one of {', '.join(get_args(NormalForm))}, got {form!r:.80}.")
 
 
 def _check_integer(name: str, value: Any, least: int, most: int) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..bilm.config import NORMAL_FORMS
+from ..bilm.config import NormalForm
 from ..formats import FORMATS, detect_format, get_format
 from ..formats.archives import unpacked
 
@@ -46,7 +46,7 @@ def convert_cli(
         None,
         "--normalize",
         "-n",
-        help=f"The Unicode normal form that the model reads words in: {', '.join(NORMAL_FORMS)}, or none. It is stored with the weights",
+        help=f"The Unicode normal form that the model reads words in: {', '.join(get_args(NormalForm))}, or none. It is stored with the weights",
     ),
     warm_up: Path | None = Opt(
         None,
@@ -140,7 +140,7 @@ def convert(
     if lang is not None:
         bilm.config = replace(bilm.config, lang=lang)
     if normalize is not None:
-        bilm.config = replace(bilm.config, normalize=None if normalize == "none" else normalize)
+        bilm.config = replace(bilm.config, normalize=None if normalize == "none" else cast(NormalForm, normalize))
     settled = True
     if warm_up is not None:
         _, settled = find_initial_state(bilm, list(read_corpus(warm_up, lang=None)))

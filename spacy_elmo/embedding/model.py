@@ -124,7 +124,7 @@ def _choose_layers(elmo: Elmo, layers: str | int, n_layers: int) -> Callable[[Do
     return lambda doc: numpy.tensordot(weights, doc._.elmo_layers, axes=1)
 
 
-def _identify(settings: EmbeddingSettings, lang: str, *, has_weights: bool) -> dict[str, str]:
+def _identify(settings: EmbeddingSettings, lang: str | None, *, has_weights: bool) -> dict[str, str]:
     return {
         "weights": "" if has_weights else checksum(find_existing_weights(choose_model(settings.weights, lang))),
         "pipeline": "" if settings.pipeline is None else checksum(_find_pipeline(settings.pipeline)),

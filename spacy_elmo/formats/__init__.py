@@ -108,4 +108,6 @@ def detect_format(paths: Sequence[Path]) -> Format:
         if found.recognizes(paths):
             return found
     supported = "; ".join(f"{name} ({found.files})" for name, found in FORMATS.items())
-    raise ValueError(f"No supported format fits {', '.join(map(str, paths))}. Supported: {supported}; or a ZIP file of these.")
+    raise ValueError(
+        f"No supported format fits {', '.join(map(str, paths))}. Supported: {supported}; or a ZIP file of these."
+    )

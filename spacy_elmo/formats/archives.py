@@ -37,7 +37,9 @@ def _unpack(path: Path, target: Path) -> None:
             for member in members:
                 name = PureWindowsPath(member.filename)  # knows slashes, backslashes and drives
                 if name.anchor or ".." in name.parts:
-                    raise ValueError(f"{path} has a file that leads out of it, {member.filename!r}: it was not unpacked.")
+                    raise ValueError(
+                        f"{path} has a file that leads out of it, {member.filename!r}: it was not unpacked."
+                    )
             n_bytes = sum(member.file_size for member in members)
             if n_bytes > MOST_BYTES:
                 raise ValueError(f"{path} would be {n_bytes / 2**30:,.0f} GB unpacked, which is not a model's size.")

@@ -145,9 +145,7 @@ def _make_config(sizes: dict[str, Any], sizes_path: str, character_ids: Ids, wor
         raise ValueError(f"The sizes in {sizes_path} cannot be used: {error}") from None
 
 
-def _translate_sizes(
-    encoder: dict[str, Any], tokens: dict[str, Any], character_ids: Ids, word_ids: Ids
-) -> BiLMConfig:
+def _translate_sizes(encoder: dict[str, Any], tokens: dict[str, Any], character_ids: Ids, word_ids: Ids) -> BiLMConfig:
     reading: dict[str, Any] = {"filters": [], "highways": 0, "activation": "relu"}
     if character_ids:
         # Entries of several characters, such as the marks, are never looked up.

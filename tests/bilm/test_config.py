@@ -41,7 +41,10 @@ from ..helpers import SIZES, small_config
         ({"words": ["a", 1], "word_dim": 3}, r"words must be a list of texts, got \['a', 1\]"),
         ({"words": ["a", "b", "a"], "word_dim": 3}, "words must have each word once, got 1 of them more than once"),
         ({"char_dim": 0}, r"char_dim must be a whole number from 1 to \d+, got 0"),
-        ({"char_dim": 0, "words": ["a"], "word_dim": 3}, r"reads no characters, so filters must be \[\] and highways 0"),
+        (
+            {"char_dim": 0, "words": ["a"], "word_dim": 3},
+            r"reads no characters, so filters must be \[\] and highways 0",
+        ),
         ({"lang": "to German"}, "lang must be the code of a language, such as 'de', got 'to German'"),
         ({"lang": 3}, "lang must be the code of a language, such as 'de', got 3"),
         ({"normalize": "nfkc"}, "normalize must be one of NFC, NFD, NFKC, NFKD, got 'nfkc'"),
@@ -62,7 +65,14 @@ def test_config_survives_json_shapes() -> None:
 
 
 def test_fields_with_defaults_are_stored_only_if_they_are_set() -> None:
-    changes = {"characters": "日a", "words": ["the"], "word_dim": 2, "always_project": True, "lang": "ja", "normalize": "NFC"}
+    changes = {
+        "characters": "日a",
+        "words": ["the"],
+        "word_dim": 2,
+        "always_project": True,
+        "lang": "ja",
+        "normalize": "NFC",
+    }
     config = small_config(**changes)
     assert config.to_dict() == {**SIZES, **changes}
     assert BiLMConfig.from_dict(config.to_dict()) == config

@@ -218,7 +218,7 @@ def test_words_are_read_in_their_normal_form() -> None:
 def test_tables_are_trained(changes: dict[str, Any]) -> None:
     bilm = random_bilm(**changes)
     layers = embed_sentences(bilm, [["a", "duck", "unknown", "日"]], max_batch_items=100)[0]
-    layers.square().sum().backward()
+    layers.square().sum().backward()  # type: ignore[no-untyped-call]
     for name, parameter in bilm.named_parameters():
         assert parameter.grad is not None, name
         assert float(parameter.grad.abs().max()) > 0, name

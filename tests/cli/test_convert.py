@@ -63,7 +63,9 @@ def test_convert_reports_errors(tmp_path: Path) -> None:
     assert "no file or directory at" in run("convert", tmp_path / "nothing", out, code=1)
     assert "at least two paths: SOURCE... OUT" in run("convert", tmp_path / "weights", code=1)
     assert "bilm-tf (options.json and weights.hdf5)" in run("convert", options, weights, code=1)
-    assert "to write: 'onnx'. Supported: spacy-elmo, bilm-tf." in run("convert", options, weights, out, "--to", "onnx", code=1)
+    assert "to write: 'onnx'. Supported: spacy-elmo, bilm-tf." in run(
+        "convert", options, weights, out, "--to", "onnx", code=1
+    )
     readable = "to read: 'onnx'. Supported: elmoformanylangs, spacy-elmo, bilm-tf."
     assert readable in run("convert", options, weights, out, "--from", "onnx", code=1)
     assert "one weights directory, got 2 paths" in run("convert", options, weights, out, "--from", "spacy-elmo", code=1)

@@ -38,7 +38,8 @@ def test_the_script_of_the_text_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lang", "claimed"), [("de", "en"), ("en", "de"), ("en", "nl"), ("en", "zh"), ("fr", "de"), ("ru", "uk"), ("es", "en")]
+    ("lang", "claimed"),
+    [("de", "en"), ("en", "de"), ("en", "nl"), ("en", "zh"), ("fr", "de"), ("ru", "uk"), ("es", "en")],
 )
 def test_other_stop_words(lang: str, claimed: str) -> None:
     problem = find_language_problem(read(lang), claimed)

@@ -49,7 +49,10 @@ def test_other_paths_stay_as_they_are(tmp_path: Path) -> None:
 def test_paths_that_lead_out_are_refused(tmp_path: Path, temporary: Path, name: str) -> None:
     path = make_zip(tmp_path / "model.zip", "one.txt", name)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match=r"model.zip has a file that leads out of it, .*: it was not unpacked"), unpacked([path]):
+    with (
+        pytest.raises(ValueError, match=r"model.zip has a file that leads out of it, .*: it was not unpacked"),
+        unpacked([path]),
+    ):
         pass
     assert sorted(tmp_path.rglob("*")) == before
     assert not Path("/out.txt").exists()
@@ -61,7 +64,10 @@ def test_damaged_files(tmp_path: Path, temporary: Path, method: int) -> None:
     data = bytearray(path.read_bytes())
     data[45:60] = bytes(15)
     path.write_bytes(bytes(data))
-    with pytest.raises(ValueError, match=r"model.zip cannot be unpacked: .*Was it downloaded whole, "), unpacked([path]):
+    with (
+        pytest.raises(ValueError, match=r"model.zip cannot be unpacked: .*Was it downloaded whole, "),
+        unpacked([path]),
+    ):
         pass
     assert list(temporary.iterdir()) == []
 
@@ -79,13 +85,19 @@ def test_files_with_a_password(tmp_path: Path) -> None:
 def test_files_that_are_too_large(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_zip(tmp_path / "model.zip", "one.txt", "two.txt")
     monkeypatch.setattr(archives, "MOST_BYTES", 300)
-    with pytest.raises(ValueError, match=r"model.zip would be 0 GB unpacked, which is not a model's size"), unpacked([path]):
+    with (
+        pytest.raises(ValueError, match=r"model.zip would be 0 GB unpacked, which is not a model's size"),
+        unpacked([path]),
+    ):
         pass
     assert list(temporary.iterdir()) == []
 
 
 def test_errors_name_the_archive(tmp_path: Path, temporary: Path) -> None:
     path = make_zip(tmp_path / "model.zip", "one.txt")
-    with pytest.raises(ValueError, match=r"^.*model.zip/one.txt is not what it seems$") as error, unpacked([path]) as [root]:
+    with (
+        pytest.raises(ValueError, match=r"^.*model.zip/one.txt is not what it seems$") as error,
+        unpacked([path]) as [root],
+    ):
         raise ValueError(f"{root / 'one.txt'} is not what it seems")
     assert str(temporary) not in str(error.value)

@@ -101,7 +101,9 @@ def test_published_sizes_need_no_file(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "cnn.json").unlink()
     config = {"config_path": "/home/author/configs/cnn_50_100_512_4096_sample.json"}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"do not fit the sizes in cnn_50_100_512_4096_sample.json, .*expected \(512, 2148\)"):
+    with pytest.raises(
+        ValueError, match=r"do not fit the sizes in cnn_50_100_512_4096_sample.json, .*expected \(512, 2148\)"
+    ):
         elmoformanylangs.read([tmp_path])
     monkeypatch.setattr(elmoformanylangs, "PUBLISHED_SIZES", make_model().sizes)
     assert elmoformanylangs.read([tmp_path]).config.cells == 9

@@ -47,7 +47,10 @@ def test_hostile_pickles_run_nothing(directory: Path, tmp_path: Path, name: str,
     trap = Trap(tmp_path / "sprung")
     for hostile in (trap, {"projection.weight": trap}, [trap]):
         torch.save(hostile, directory / name, _use_new_zipfile_serialization=zipped)
-        expect(directory, rf"{name} is damaged or incomplete, or it holds something else than weights, which could run code")
+        expect(
+            directory,
+            rf"{name} is damaged or incomplete, or it holds something else than weights, which could run code",
+        )
         (directory / name).write_bytes(pickle.dumps(hostile))
         expect(directory, rf"{name} is damaged or incomplete")
     assert not (tmp_path / "sprung").exists()
@@ -129,7 +132,9 @@ def test_missing_files(directory: Path, name: str) -> None:
 
 def test_sizes_that_are_nowhere(directory: Path) -> None:
     (directory / "cnn.json").unlink()
-    expect(directory, r"config.json names 'cnn.json' as the file with the sizes, but it is not in .*model. Copy it there")
+    expect(
+        directory, r"config.json names 'cnn.json' as the file with the sizes, but it is not in .*model. Copy it there"
+    )
     (directory / "config.json").write_text("{}")
     expect(directory, "config.json has no config_path")
     (directory / "config.json").write_text('{"config_path": "/"}')

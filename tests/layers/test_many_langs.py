@@ -31,7 +31,9 @@ words = st.sampled_from(["the", "house", "Zauberhaft", "Zauberhaftigkeit", "ф╜ах
 
 
 def convert(directory: Path, seed: int, **changes: Any) -> str:
-    save_weights(elmoformanylangs.read([write_model(directory / "theirs", make_model(seed, **changes))]), directory / "ours")
+    save_weights(
+        elmoformanylangs.read([write_model(directory / "theirs", make_model(seed, **changes))]), directory / "ours"
+    )
     return str(directory / "ours")
 
 
@@ -115,7 +117,9 @@ def test_embed(models: list[str], tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text(f"{TEXT}\nthe house\n", encoding="utf8")
     found = []
     for i, weights in enumerate(models):
-        embed(tmp_path / "corpus.txt", tmp_path / f"out{i}", weights=weights, unit="token", layers="all", tokenized=True)
+        embed(
+            tmp_path / "corpus.txt", tmp_path / f"out{i}", weights=weights, unit="token", layers="all", tokenized=True
+        )
         found.append(read_vectors(tmp_path / f"out{i}"))
         nlp = make_nlp(weights)
         docs = [nlp(make_doc(nlp, text)) for text in (TEXT, "the house")]

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spacy_elmo.bilm.weights import load_config, save_weights
 from spacy_elmo.pretraining.pretrain import pretrain
 
@@ -35,6 +37,7 @@ def test_the_language_of_tokenized_text_can_be_given(tmp_path: Path, overrides: 
     assert load_config(tmp_path / "out" / "model-best").lang == "de"
 
 
+@pytest.mark.slow  # reads the stop words of all languages
 def test_text_in_another_language_is_reported(tmp_path: Path, overrides: dict[str, Any]) -> None:
     Path(overrides["paths.train"]).write_text(GERMAN, encoding="utf8")
     [warning] = pretrain_with_warnings(TINY, tmp_path / "out", {**overrides, "corpus.lang": "en"})
@@ -45,6 +48,7 @@ def test_text_in_another_language_is_reported(tmp_path: Path, overrides: dict[st
     assert out.index("does not look like 'en'") < out.index("The best model is")
 
 
+@pytest.mark.slow  # reads the stop words of all languages
 def test_weights_of_another_language_are_reported(tmp_path: Path, finetuning: dict[str, Any]) -> None:
     save_weights(random_bilm(lang="nl"), tmp_path / "dutch")
     settings = {**finetuning, "paths.weights": str(tmp_path / "dutch"), "corpus.lang": "en"}
