@@ -47,7 +47,7 @@ def encode_word(word: Word, max_chars: int, alphabet: Alphabet = BYTES) -> list[
 
     word (Word): A word, or a sentence mark. Lone surrogates, which UTF-8 cannot encode, are dropped.
     max_chars (int): The maximum number of ids. Further bytes are cut off, even within a character, as published models
-        do it.
+        do it. With a table, further characters are.
     alphabet (Alphabet): The ids.
     RETURNS (list[int]): Between 2 and max_chars ids.
     """
