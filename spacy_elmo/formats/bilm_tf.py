@@ -66,7 +66,7 @@ def _find_files(directory: Path) -> list[Path]:
     if len(options) != 1 or len(weights) != 1:
         raise ValueError(
             f"Expected one file of options (*{OPTIONS}) and one of weights ({', '.join(SUFFIXES)}) in {directory}, got "
-            f"{', '.join(path.name for path in options + weights)}."
+            f"{', '.join(path.name for path in options + weights) or 'neither'}."
         )
     return options + weights
 
