@@ -1,5 +1,6 @@
 """Write a language model in half precision, as a bundled model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -21,11 +22,13 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     try:
         model, vocabulary = load_language_model(source)
         trained_lang, segmenter = tokenizer_of(source)
+        lang = lang or trained_lang
+        model.bilm.config = replace(model.bilm.config, lang=lang or model.bilm.config.lang)
         save_language_model(
             model,
             vocabulary,
             output,
-            lang=lang or trained_lang,
+            lang=lang,
             segmenter=segmenter,
             dtype=torch.float16,
             kept=frozenset({CARD}),
