@@ -16,8 +16,9 @@ def count_steps(training: Mapping[str, Any], steps_per_epoch: float) -> int:
     steps_per_epoch (float): The number of steps that read the corpus once.
     RETURNS (int): The number of steps.
     """
-    n_steps = max(1, math.ceil(training["epochs"] * steps_per_epoch))
-    return min(n_steps, int(training["max_steps"]) or n_steps)
+    n_steps: int = max(1, math.ceil(training["epochs"] * steps_per_epoch))
+    most: int = training["max_steps"]
+    return min(n_steps, most) if most else n_steps
 
 
 def count_steps_before(now: Mapping[str, Any], before: Mapping[str, Any], steps_per_epoch: float) -> int:
