@@ -193,6 +193,7 @@ class PretrainingRun:
                 self.signals.raise_together(self.processes)
         except Stopped:
             self._save_checkpoint()
+            self.processes.wait()  # torchrun ends the others as soon as one has ended
             raise
 
     def _record(self, log_step: LogStep) -> None:

@@ -57,14 +57,16 @@ class StopSignals:
                 raise Stopped(number)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal: note it, and stop at once if that is not deferred.
+        """Handle a signal: note it, and stop at once if that is not deferred. Later ones change nothing: torchrun repeats
+        signals, and what is being cleaned up must not be interrupted.
 
         number (int): The number of the signal.
         frame (FrameType | None): Where it arrived.
         """
-        self._received = self._received or number
-        if not self._are_deferred:
-            raise Stopped(number)
+        if self._received is None:
+            self._received = number
+            if not self._are_deferred:
+                raise Stopped(number)
 
 
 @contextmanager
