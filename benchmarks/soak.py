@@ -1,6 +1,7 @@
 """Measure whether memory grows in processes that run for long.
 
-    python benchmarks/soak.py CASE TEXT.txt [--minutes 60] [--amount 0] [--every 60] [--train corpus/ner_sample/train.spacy]
+    python benchmarks/soak.py CASE TEXT.txt [--minutes 60] [--amount 0] [--every 60] [--skip 0]
+        [--train corpus/ner_sample/train.spacy]
 
 Cases: pretrain (steps of a small model, with evaluations and checkpoints), pipe (tokens through `nlp.pipe`, with ever new
 words), call (tokens through `nlp()`), train (updates of an ner that listens to elmo), load (pipelines that are loaded, used
@@ -8,7 +9,8 @@ once and dropped). A case ends after so many minutes, or after the amount, if on
 
 TEXT.txt has one text per line, at least 1,000. The case runs in a process of its own. A row has the highest values that were
 seen since the last row, looking every second: anonymous memory, and pages of files, such as a text that is mapped, which the
-system can take back. The verdict compares the means of the last and of the first third of the rows. Only on Linux.
+system can take back. The verdict compares the means of the last and of the first third of the rows, after those that are
+skipped because caches are being filled. Only on Linux.
 """
 
 import argparse
@@ -45,7 +47,7 @@ SMALL = {
     "bilm_training.samples": 512,
     "bilm_training.carry_state": True,
     "bilm_training.epochs": 1000.0,
-    "bilm_training.eval_frequency": 200,
+    "bilm_training.eval_frequency": 50,
     "bilm_training.checkpoint_minutes": 1.0,
     "bilm_training.logger": {"@loggers": "soak.Counter.v1"},
     "vocabulary.max_size": 10_000,
@@ -72,6 +74,7 @@ def main() -> None:
     for minutes, done, memory in watch(arguments):
         rows.append(memory.anonymous)
         print(f"| {minutes:.1f} | {done:,} | {memory.anonymous:,.0f} | {memory.files:,.0f} |", flush=True)
+    rows = rows[arguments.skip :]
     third = len(rows) // 3
     if not third:
         print("\nToo short for a verdict: three rows are needed.")
@@ -90,6 +93,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--amount", type=int, default=0, help="tokens, updates or pipelines; 0 for no limit")
     parser.add_argument("--every", type=float, default=60, help="the seconds of a row")
+    parser.add_argument("--skip", type=int, default=0, help="rows at the start that the verdict leaves out")
     parser.add_argument("--train", type=Path, default=ROOT / "corpus" / "ner_sample" / "train.spacy")
     return parser.parse_args()
 
@@ -106,9 +110,9 @@ def watch(arguments: argparse.Namespace) -> Iterator[tuple[float, int, Memory]]:
     try:
         for row in itertools.count(1):
             seen = []
-            while process.is_alive() and time.monotonic() < start + row * arguments.every:
-                time.sleep(1)
+            while time.monotonic() < start + row * arguments.every and process.is_alive():
                 seen.append(read_memory(process.pid))
+                time.sleep(1)
             if not process.is_alive() or time.monotonic() > start + 60 * arguments.minutes + arguments.every / 2:
                 break
             highest = Memory(*(max(values) for values in zip(*seen, strict=True)))
