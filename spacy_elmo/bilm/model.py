@@ -121,5 +121,5 @@ def _round_up(length: int) -> int:
     """Round the length of padded words up to 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on. oneDNN, which multiplies in
     bfloat16, prepares itself for every new shape and keeps half a megabyte of each, for up to 1,024 shapes. Five filters
     have fifteen shapes for each length."""
-    step = 2 ** max(0, length.bit_length() - 3)
+    step = 1 << max(0, length.bit_length() - 3)
     return length + -length % step
