@@ -14,7 +14,8 @@ from ..bilm.config import BiLMConfig
 from ..files.atomic import draft_file
 from ..files.versions import NewerFormatError, add_version, take_version
 
-FORMAT_VERSION = 2  # 1: without totals, since every checkpoint was written after an evaluation
+# Since 2, the sizes of a biLM can include its language, and a checkpoint can lie between two lines of metrics ("totals").
+FORMAT_VERSION = 2
 # Keys of the file's header that hold the JSON of a checkpoint.
 METADATA_KEY, METADATA_KEY_OF_VERSION_0 = "run", "facts"
 
