@@ -22,19 +22,24 @@ from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
+from .length import LENGTH_SETTINGS
 from .model_files import has_softmax, load_language_model, tokenizer_of, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
 from .processes import is_first_process, join_processes
 from .run import PretrainingRun, Report, Result
-from .settings import CorpusSettings, PretrainingSettings, load_run_config, read_settings
+from .settings import CorpusSettings, PretrainingSettings, fill_defaults, load_run_config, read_settings
 from .softmax import Softmax
+from .stopping import catch_signals
 from .vocabulary import Vocabulary, count_words
 
 # Settings that may differ when a run is resumed. Corpora and vocabulary are compared by their contents, not by their paths;
-# the weights that the run started from are not read again.
-MAY_DIFFER_ON_RESUME = ("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.")
+# the weights that the run started from are not read again. A run can be made longer, which `PretrainingRun.restore` checks.
+MAY_DIFFER_ON_RESUME = (
+    *("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.", "bilm_training.checkpoint_minutes"),
+    *(f"bilm_training.{name}" for name in LENGTH_SETTINGS),
+)
 
 
 def ignore(line: str) -> None:
@@ -62,7 +67,8 @@ def pretrain(
     show_progress (ShowProgress | None): Shows the progress of tokenizing.
     report (Report): Called with each line of a summary, before the training starts.
     warn (Report): Called with what may be wrong with the language of the text, before it is tokenized.
-    RETURNS (Result): The result.
+    RETURNS (Result): The result. SIGTERM and SIGINT end the run before that: it finishes its step, writes a checkpoint and raises
+        `Stopped`.
     """
     checkpoint = Checkpoint.from_disk(output / CHECKPOINT) if resume else None
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
@@ -78,7 +84,7 @@ def pretrain(
             for problem in _find_language_problems(settings):
                 warn(problem)
     check_makers(settings.make_optimizer, settings.make_schedule)
-    with join_processes() as processes:
+    with catch_signals() as signals, join_processes() as processes:
         with processes.first_before_others():
             if resume:
                 for name in (BEST, LAST):
@@ -109,6 +115,7 @@ def pretrain(
             ),
             output=output,
             processes=processes,
+            signals=signals,
             train_corpus=train_corpus,
             dev_corpus=dev_corpus,
             vocabulary=vocabulary,
@@ -238,7 +245,7 @@ def _check_same_config(config: Config, checkpoint: Checkpoint, output: Path) -> 
     """Refuse to resume a run under another config."""
     now, then = (
         {key: value for key, value in dict_to_dot(sections).items() if not key.startswith(MAY_DIFFER_ON_RESUME)}
-        for sections in (config, checkpoint.identity.config)
+        for sections in (fill_defaults(config), fill_defaults(checkpoint.identity.config))
     )
     for each in (now, then):
         if each.get("bilm.max_chars", 0) is None:  # left open by a config, and chosen by the run

@@ -21,6 +21,7 @@ TextOrNull = Annotated[str | None, Field(description="a text or null")]
 Switch = Annotated[bool, Field(description="true or false")]
 Natural = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Positive = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number, 0 or more, and finite")]
 PositiveFloat = Annotated[float, Field(gt=0, description="a number above 0")]
 FinitePositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0, and finite")]
 Fraction = Annotated[float, Field(ge=0, lt=1, description="a number, at least 0 and below 1")]
@@ -28,8 +29,9 @@ Precision = Annotated[Literal["float32", "bfloat16"], Field(description='"float3
 
 
 class ConfigSection(BaseModel):
-    """A section of the config. All settings must be given; true and "3" are not accepted as numbers. `_check_names` refuses
-    other settings, and suggests what a mistyped one may be."""
+    """A section of the config. All settings must be given, but for those that were added later: they have a default, so that
+    existing configs still work. true and "3" are not accepted as numbers. `_check_names` refuses other settings, and
+    suggests what a mistyped one may be."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -85,6 +87,7 @@ class TrainingSettings(ConfigSection):
     softmax_share (float): The fraction of the steps in which only a new softmax is trained, if the weights had none.
     log_frequency, eval_frequency (int): Steps between two lines of metrics, and between two evaluations.
     eval_tokens (int): Words of the dev text that these evaluations read; 0 for all. The final one reads all.
+    checkpoint_minutes (float): Minutes between two checkpoints; 0 for one at each evaluation, and no others.
     """
 
     seed: Natural
@@ -101,6 +104,7 @@ class TrainingSettings(ConfigSection):
     log_frequency: Positive
     eval_frequency: Positive
     eval_tokens: Natural
+    checkpoint_minutes: NaturalFloat = 10.0
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,17 @@ def read_settings(config: Config) -> PretrainingSettings:
         make_schedule=made["schedule"],
         make_logger=made["logger"],
     )
+
+
+def fill_defaults(config: dict[str, Any]) -> dict[str, Any]:
+    """Add the settings that a config leaves to their defaults, as configs do that are older than a setting.
+
+    config (dict[str, Any]): The config.
+    RETURNS (dict[str, Any]): The config with all settings of [bilm_training].
+    """
+    fields = TrainingSettings.model_fields.items()
+    defaults = {name: field.default for name, field in fields if not field.is_required()}
+    return {**config, "bilm_training": {**defaults, **config["bilm_training"]}}
 
 
 def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
