@@ -9,7 +9,8 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP, WEIGHTS_HELP
+from .help_texts import CORPUS_HELP, SEGMENTER_HELP, WEIGHTS_HELP
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -23,6 +24,7 @@ def neighbours_cli(
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
     weights: str | None = Opt(None, "--weights", "-w", help=WEIGHTS_HELP),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),
     limit: int = Opt(0, "--limit", help="The maximum number of sentences of the corpus to search; 0 for all", min=0),
@@ -38,15 +40,15 @@ def neighbours_cli(
 
         python -m spacy elmo neighbours text.txt "They sat on the [bank] of the river."
     """
-    import spacy
-
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
+    from ..corpora.tokenizer import make_language
 
     try:
-        nlp = spacy.blank(lang)
+        segmenter = choose_segmenter(weights, lang, segmenter)
+        nlp = make_language(lang, segmenter)
         nlp.add_pipe("elmo", config={"weights": weights})
         uses = [read_use(nlp, sentence) for sentence in sentences]
-        docs = _embed(nlp, corpus, None if tokenized else lang, limit)
+        docs = _embed(nlp, corpus, (None, None) if tokenized else (lang, segmenter), limit)
         chosen: list[int | None] = [*layers] or [None]
         found = find_neighbours(uses, docs, n=n, layers=chosen)
         if not found[0][0]:
@@ -63,11 +65,12 @@ def neighbours_cli(
         msg.table(rows, max_col=100)
 
 
-def _embed(nlp: "Language", corpus: Path, lang: str | None, limit: int) -> Iterator["Doc"]:
+def _embed(nlp: "Language", corpus: Path, tokenizer: tuple[str | None, str | None], limit: int) -> Iterator["Doc"]:
     from spacy.tokens import Doc
 
     from ..corpora.read import read_corpus
 
-    sentences = islice(read_corpus(corpus, lang=lang), limit or None)
+    lang, segmenter = tokenizer
+    sentences = islice(read_corpus(corpus, lang=lang, segmenter=segmenter), limit or None)
     docs = (Doc(nlp.vocab, words=words) for words in sentences)
     yield from tqdm(nlp.pipe(docs), unit=" sentences", desc="Reading", disable=None)

@@ -5,17 +5,21 @@ from collections.abc import Iterator
 # Well below the longest text that spaCy accepts, and longer than any sentence.
 LONGEST_PIECE = 100_000
 
+FULL_STOPS = "。！？"  # of languages that are written without spaces
+
 
 def cut_text(text: str) -> Iterator[str]:
-    """Cut a long text into pieces: at spaces, or anywhere if there are none.
+    """Cut a long text into pieces: at spaces, or after Chinese full stops if there are none, or else anywhere.
 
     text (str): The text.
     YIELDS (str): The pieces, at least one. Together they are the text.
     """
     start = 0
     while len(text) - start > LONGEST_PIECE:
-        cut = text.rfind(" ", start + 1, start + LONGEST_PIECE)
-        cut = start + LONGEST_PIECE if cut == -1 else cut
+        end = start + LONGEST_PIECE
+        cut = text.rfind(" ", start + 1, end)
+        if cut == -1:
+            cut = max(text.rfind(mark, start, end) for mark in FULL_STOPS) + 1 or end
         yield text[start:cut]
         start = cut
     yield text[start:]

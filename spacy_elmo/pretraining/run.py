@@ -192,7 +192,10 @@ class PretrainingRun:
 
     def _save_model(self, name: str) -> None:
         if self.processes.is_first:
-            save_language_model(self.model, self.vocabulary, self.output / name, lang=self.settings.corpus.lang)
+            corpus = self.settings.corpus
+            save_language_model(
+                self.model, self.vocabulary, self.output / name, lang=corpus.lang, segmenter=corpus.segmenter
+            )
 
     def _save_checkpoint(self) -> None:
         checkpoint = self.learner.to_checkpoint(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spacy.util import load_config, registry
 
 from ..bilm.config import BiLMConfig
+from ..corpora.statistics import LEAST_MAX_CHARS
 from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
 
@@ -41,6 +42,7 @@ class CorpusSettings(ConfigSection):
 
     train, dev (str): Corpora, in any format that `spacy elmo debug-data` reads.
     lang (str | None): The language of raw text; None for tokenized text.
+    segmenter (str | None): How Chinese text is cut into words: "char" or "jieba"; None for spaCy's default.
     n_process (int): The number of processes that tokenize.
     cache (str | None): The directory for tokenized text; None for the run's own.
     """
@@ -48,6 +50,7 @@ class CorpusSettings(ConfigSection):
     train: PathText
     dev: PathText
     lang: TextOrNull
+    segmenter: TextOrNull = None  # earlier configs do not have it
     n_process: Positive
     cache: TextOrNull
 
@@ -106,6 +109,8 @@ class PretrainingSettings:
 
     corpus, vocabulary, training: Sections of the config.
     bilm (BiLMConfig | Path): The sizes of a new model, or a weights directory to start from.
+    max_chars (int | None): The `max_chars` of a new model; None for what suits the training text. That of `bilm` is then the
+        lowest.
     make_optimizer, make_schedule (Callable): They make the optimizer and the schedule of its learning rate.
     make_logger (Callable): A logger, as spaCy has them.
     """
@@ -113,6 +118,7 @@ class PretrainingSettings:
     corpus: CorpusSettings
     vocabulary: VocabularySettings
     bilm: BiLMConfig | Path
+    max_chars: int | None
     training: TrainingSettings
     make_optimizer: OptimizerMaker
     make_schedule: ScheduleMaker
@@ -154,6 +160,7 @@ def read_settings(config: Config) -> PretrainingSettings:
         corpus=_read_section(CorpusSettings, "corpus", config["corpus"]),
         vocabulary=_read_section(VocabularySettings, "vocabulary", config["vocabulary"]),
         bilm=_read_bilm(config["bilm"]),
+        max_chars=config["bilm"].get("max_chars"),
         training=_read_section(TrainingSettings, "bilm_training", training),
         make_optimizer=made["optimizer"],
         make_schedule=made["schedule"],
@@ -172,6 +179,8 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
         raise ValueError("[bilm] has sizes for a new model. To start from weights, use configs/finetune.cfg.")
     _check_names("[bilm]", BiLMConfig.required_fields(), section)
     try:
+        if section["max_chars"] is None:
+            section = {**section, "max_chars": LEAST_MAX_CHARS}
         return BiLMConfig.from_dict(section)
     except ValueError as error:
         raise ValueError(f"[bilm] {error}") from None

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from spacy_elmo.bilm.weights import load_config
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
 
@@ -47,6 +48,23 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any]
         assert_same_weights(tmp_path / "whole" / name, tmp_path / "parts" / name)
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")  # the optimizer's averages, positions and states
     assert read_metrics(tmp_path / "parts") == read_metrics(tmp_path / "whole")
+
+
+def test_a_run_that_was_given_max_chars_is_resumed_by_a_config_that_leaves_it_open(
+    tmp_path: Path, overrides: dict[str, Any]
+) -> None:
+    config = tmp_path / "config.cfg"
+    config.write_text(
+        TINY.read_text(encoding="utf8").replace("max_chars = null", "max_chars = 20").replace("segmenter = null", ""),
+        encoding="utf8",
+    )
+    del overrides["bilm.max_chars"]
+    stop_run(4, config, tmp_path / "out", overrides)
+    resume_run(TINY, tmp_path / "out")
+    assert load_config(tmp_path / "out" / "model-last").max_chars == 20
+    config.write_text(TINY.read_text(encoding="utf8").replace("max_chars = null", "max_chars = 21"), encoding="utf8")
+    with pytest.raises(ValueError, match="bilm.max_chars was 20 and is 21"):
+        resume_run(config, tmp_path / "out")
 
 
 def test_a_resumed_run_says_where_it_continues(tmp_path: Path, overrides: dict[str, Any]) -> None:
