@@ -22,11 +22,13 @@ class Grid:
     """Variants of a config that answer a question together.
 
     question (str): The question.
+    explanation (str): What a reader must know about the variants.
     paper_table (int | None): The number of the paper's table with these variants, if there is one.
     variants (Sequence[Variant]): The variants, in the order of the table.
     """
 
     question: str
+    explanation: str
     paper_table: int | None
     variants: Sequence[Variant]
 
@@ -53,7 +55,7 @@ def load_grid(path: Path) -> Grid:
                 f"In {path}, the place of [variants.{name}] must be one of {', '.join(PLACES)}, got {place!r}."
             )
         found.append(Variant(name, title, place, settings))
-    return Grid(head["question"], head.get("paper_table"), found)
+    return Grid(head["question"], head.get("explanation", ""), head.get("paper_table"), found)
 
 
 def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
@@ -78,6 +80,7 @@ def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
             config, trials.output, n_seeds=len(trials.seeds), fractions=trials.fractions, grid=path
         ),
         "question": grid.question,
+        "explanation": grid.explanation,
         "paper_table": grid.paper_table,
         "variants": [{"name": variant.name, "title": variant.title} for variant in grid.variants],
     }

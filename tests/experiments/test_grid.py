@@ -98,7 +98,9 @@ def test_grid_trains_each_variant_and_resumes(corpus: Path, monkeypatch: pytest.
     paths = ["--paths.train", "train.spacy", "--paths.dev", "dev.spacy"]
     output = run("trials", *words, "--seeds", "1", *paths)
     assert "2 trials" in output
-    assert output.index("without, fraction 100%, seed 0: tag_acc") < output.index("with, fraction 100%, seed 0: tag_acc")
+    assert output.index("without, fraction 100%, seed 0: tag_acc") < output.index(
+        "with, fraction 100%, seed 0: tag_acc"
+    )
     assert "The metrics of each are in VARIANT/FRACTION/SEED/metrics.json, and grid.json lists the variants" in output
     output = run("trials", *words, "--seeds", "2", *paths)
     assert "4 trials, 2 of them already finished" in output
