@@ -49,6 +49,39 @@ def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator
             yield from _split_texts(texts, lang)
 
 
+def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Read docs, with their annotation.
+
+    path (Path): A DocBin (.spacy), gzipped (.gz) or not.
+    vocab (Vocab): The vocabulary of the docs.
+    YIELDS (Doc): The docs.
+    """
+    with open_corpus_file(path) as file:
+        data = file.read()
+    try:
+        yield from DocBin().from_bytes(data).get_docs(vocab)
+    except Exception as error:  # msgpack and zlib raise many kinds
+        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Read the lines of a file in UTF-8, gzipped or not.
+
+    path (Path): The file.
+    YIELDS (str): The lines, without white space at their ends.
+    """
+    with open_corpus_file(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                # Windows puts a mark at the start of files.
+                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
+                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
+                ) from None
+
+
 @cache
 def make_splitter(lang: str | None) -> Splitter:
     """Make a function that splits a line of text into sentences.
@@ -115,7 +148,7 @@ def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Itera
 
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
-    for number, line in enumerate(_read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if file_format(path) == ".txt":
             yield line
         elif line:
@@ -132,26 +165,6 @@ def _parse_text(line: str, where: str) -> str:
     return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
 
 
-def _read_lines(path: Path) -> Iterator[str]:
-    with open_corpus_file(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield line.decode(
-                    "utf-8-sig" if number == 1 else "utf8"
-                ).strip()  # Windows puts a mark at the start of files
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
-                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
-                ) from None
-
-
 def _read_docs(path: Path) -> Iterator[Sentence]:
-    with open_corpus_file(path) as file:
-        data = file.read()
-    try:
-        docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
-    except Exception as error:  # msgpack and zlib raise many kinds
-        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
-    for doc in docs:
+    for doc in read_docs(path, Vocab()):
         yield from _words(doc)

@@ -1,4 +1,4 @@
-"""Whether vectors separate the senses of words."""
+"""Whether the nearest use of a word has the same sense."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_elmo.analysis.senses import (
+from spacy_elmo.analysis.nearest_uses import (
     Use,
+    combine_layers,
     count_same_sense,
     first_of_each_sense,
-    mix_layers,
     read_uses,
-    score_senses,
-    standard_mixes,
+    score_uses,
+    use_combinations,
 )
 from spacy_elmo.analysis.vectors import Floats
 
@@ -86,7 +86,7 @@ def test_nearest_uses_are_counted_by_angle_and_within_a_word() -> None:
 
 
 def test_scores_are_mean_similarities() -> None:
-    score = score_senses(make_uses("verb", "verb", "noun"), at_angles(0, 60, 90))
+    score = score_uses(make_uses("verb", "verb", "noun"), at_angles(0, 60, 90))
     assert score.n_same_sense == 1  # the second use is nearer to the third
     same, different = score.similarities["play"]
     assert same == pytest.approx(0.5)
@@ -94,7 +94,7 @@ def test_scores_are_mean_similarities() -> None:
 
 
 def test_equal_vectors_have_no_nearest_use() -> None:
-    score = score_senses(make_uses("verb", "verb", "noun"), at_angles(45, 45, 45))
+    score = score_uses(make_uses("verb", "verb", "noun"), at_angles(45, 45, 45))
     assert score.n_same_sense is None
     assert score.similarities["play"] == pytest.approx((1, 1))
 
@@ -102,17 +102,17 @@ def test_equal_vectors_have_no_nearest_use() -> None:
 @pytest.mark.parametrize("senses", [["verb", "verb"], ["verb", "noun"], ["verb"]])
 def test_words_without_pairs_cannot_be_scored(senses: list[str]) -> None:
     with pytest.raises(ValueError, match=r"Each word needs two senses.*Add sentences with: \['play'\]"):
-        score_senses(make_uses(*senses), at_angles(*range(len(senses))))
+        score_uses(make_uses(*senses), at_angles(*range(len(senses))))
 
 
-def test_mixes_of_layers() -> None:
+def test_combinations_of_layers() -> None:
     use = make_uses("verb")[0]
     layers_LW = numpy.asarray([[1.0, 3.0], [4.0, 0.0], [5.0, 6.0]])
     use.token.doc._.elmo_layers = layers_LW[:, None]
-    found = {name: mix_layers([use], mix)[0] for name, mix in standard_mixes(3).items()}
+    found = {name: combine_layers([use], combine)[0] for name, combine in use_combinations(3).items()}
     assert list(found)[:3] == ["token layer", "LSTM layer 1", "LSTM layer 2"]
     assert_array_equal(list(found.values())[:3], layers_LW)
-    assert_allclose(found["mean (the default)"], [10 / 3, 3])
+    assert_allclose(found["mean"], [10 / 3, 3])
     assert_allclose(found["mean of normalized layers"], [-1 / 3, 1 / 3])
     assert_allclose(found["mean of the LSTM layers"], [4.5, 3])
-    assert_array_equal(found["concatenation"], [1, 3, 4, 0, 5, 6])
+    assert_array_equal(found["side by side"], [1, 3, 4, 0, 5, 6])
