@@ -13,9 +13,7 @@ MEASURES = {
     "same_sentence": "same sentence",
     "random_words": "any two words",
 }
-EXPLANATION = (
-    "Same word: a word in different sentences. Same sentence: a word and the mean of its sentence. Darker is more alike."
-)
+EXPLANATION = "Same word: a word in different sentences. Same sentence: a word and the mean of its sentence. Darker is more alike."
 
 
 def make_contextuality_section(results: Sequence[Result]) -> Section:

@@ -17,7 +17,7 @@ def test_report_of_comparisons_and_of_a_language_model(tmp_path: Path, baseline:
     page = tmp_path / "pages" / "report.html"
     assert "It has 3 sections" in run("report", page, *comparisons, "--bilm", bilm)
     read = HTMLReader(page.read_text(encoding="utf8"))
-    assert read.texts_in("h1") == ["Models with and without ELMo"]
+    assert read.texts_in("h1") == ["What ELMo knows, and what it gains"]
     assert read.texts_in("h2") == [
         "Named entities: ELMo against Baseline",
         "Two: less",
