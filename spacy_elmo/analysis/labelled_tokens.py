@@ -56,7 +56,7 @@ class VectorFile:
         RETURNS (Tensor): layers_LNW, in float32.
         """
         chosen = rows if isinstance(rows, slice) else rows.numpy()
-        return torch.from_numpy(numpy.asarray(self._rows_NLW[chosen], dtype="float32")).transpose(0, 1)
+        return torch.from_numpy(numpy.ascontiguousarray(self._rows_NLW[chosen].swapaxes(0, 1), dtype="float32"))
 
     def read_all(self) -> Iterator[Tensor]:
         """YIELDS (Tensor): layers_LNW of the tokens, some thousands at a time."""

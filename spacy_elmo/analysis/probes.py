@@ -201,7 +201,7 @@ class LearnedMix(nn.Module):
 
     def forward(self, layers_LNW: Tensor) -> Tensor:
         """RETURNS (Tensor): mixed_NW."""
-        return (self.weights_L[:, None, None] * layers_LNW).sum(0)
+        return torch.tensordot(self.weights_L, layers_LNW, dims=1)
 
 
 class Probe(nn.Module):
@@ -223,8 +223,8 @@ class Probe(nn.Module):
 
     def forward(self, layers_LNW: Tensor) -> Tensor:
         """RETURNS (Tensor): scores_NK."""
-        scores_NK: Tensor = self.output(self.combine(layers_LNW) / self.scale)
-        return scores_NK
+        # As if the vectors were divided: the weights are the smaller matrix.
+        return functional.linear(self.combine(layers_LNW), self.output.weight / self.scale, self.output.bias)
 
 
 def make_probes(train: LabelledTokens, n_labels: int) -> Probes:
