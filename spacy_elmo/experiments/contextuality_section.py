@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..charts.heat_map import draw_heat_map
-from .formatting import format_count, format_layer
+from .formatting import NOTHING, format_count, format_layer
 from .page import Block, Code, Figure, Paragraph, Section, Table
 from .results import Result
 
@@ -36,12 +36,12 @@ def make_contextuality_section(results: Sequence[Result]) -> Section:
             f"Mean cosines with {result['weights']}: {format_count(result['sentences'], 'sentence')}, "
             f"{format_count(result['tokens'], 'token')}, {format_count(result['words'], 'word')} in enough sentences to be compared"
         )
-        rows = [[layer["name"], *(f"{layer[key]:.2f}" for key in MEASURES)] for layer in layers]
+        rows = [[layer["name"], *(_cosine(layer[key]) for key in MEASURES)] for layer in layers]
         single = [layer for layer in layers if len(layer["layers"]) == 1]
         chart = draw_heat_map(
             f"How alike vectors are, {result['weights']}",
             [layer["name"] for layer in single],
-            [(name, [layer[key] for layer in single]) for key, name in MEASURES.items()],
+            [(name, [layer[key] for layer in single]) for key, name in MEASURES.items() if single[0][key] is not None],
         )
         blocks += [
             Figure(f"contextuality-{number}", EXPLANATION, chart),
@@ -60,6 +60,10 @@ def make_contextuality_section(results: Sequence[Result]) -> Section:
 
 def _describe(result: Result) -> str:
     single = [layer for layer in result["layers"] if len(layer["layers"]) == 1]
+    if single[0]["same_word"] is None:
+        return (
+            f"No word is in enough of the {format_count(result['sentences'], 'sentence')}: read more text to find out."
+        )
     most = min(single, key=lambda layer: layer["same_word"] - layer["random_words"])
     least = max(single, key=lambda layer: layer["same_word"] - layer["random_words"])
     return (
@@ -67,3 +71,7 @@ def _describe(result: Result) -> str:
         f"there, against {most['random_words']:.2f} of any two words. In {format_layer(least['name'])} they have {least['same_word']:.2f} "
         f"against {least['random_words']:.2f}."
     )
+
+
+def _cosine(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"

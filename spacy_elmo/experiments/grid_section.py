@@ -40,7 +40,8 @@ def make_grid_section(grids: Sequence[tuple[Result, Path]]) -> Section:
     """
     result = grids[0][0]
     scores = [found for grid, directory in grids for found in _read_scores(grid, directory)]
-    titles = {name: title for found in scores for name, title in found.titles.items()}
+    finished = {name for found in scores for name in found.samples}
+    titles = {variant["name"]: variant["title"] for variant in result["variants"] if variant["name"] in finished}
     paper = TABLES.get(result["paper_table"])
     header = ["Variant", *(found.name for found in scores)]
     rows = [
