@@ -25,29 +25,25 @@ ReadLabel = Callable[[Token], str | None]
 
 
 class VectorFile:
-    """The vectors of tokens in all layers, in half precision, in an unnamed temporary file that ends with the process.
+    """The vectors of tokens in all layers, in half precision, in an unnamed temporary file that ends with this object.
 
     sentences (Iterable[NDArray]): layers_LTW for each sentence.
     """
 
     def __init__(self, sentences: Iterable[Floats]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
         shape = (0, 0)
-        for layers_LTW in sentences:
-            rows_TLW = numpy.ascontiguousarray(layers_LTW.swapaxes(0, 1), dtype="float16")
-            self._file.write(rows_TLW.data)
-            shape = rows_TLW.shape[1:]
-        self._file.flush()
-        self._length = self._file.tell() // max(1, 2 * shape[0] * shape[1])
-        # An empty file cannot be mapped.
-        self._rows_NLW: Floats = (
-            numpy.memmap(self._file, dtype="float16", mode="r", shape=(self._length, *shape))
-            if self._length
-            else numpy.empty((0, *shape), dtype="float16")
-        )
+        with tempfile.TemporaryFile() as file:
+            for layers_LTW in sentences:
+                rows_TLW = numpy.ascontiguousarray(layers_LTW.swapaxes(0, 1), dtype="float16")
+                file.write(rows_TLW.data)
+                shape = rows_TLW.shape[1:]
+            file.flush()
+            self._rows_NLW: Floats = numpy.empty((0, *shape), dtype="float16")
+            if file.tell():  # an empty file cannot be mapped
+                self._rows_NLW = numpy.memmap(file, dtype="float16", mode="r").reshape(-1, *shape)
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._rows_NLW)
 
     def read(self, rows: "slice | Tensor") -> Tensor:
         """Read the vectors of some tokens.

@@ -24,7 +24,7 @@ from .labelled_tokens import LabelledTokens, label_ids
 from .vectors import Combine, layer_combinations
 
 BATCH_SIZE = 512
-LEARN_RATE = 0.002
+LEARN_RATE = 0.01  # at first; it falls to 0 in equal steps
 
 Probes = dict[str, "Probe"]  # by the name of the combination of layers
 
@@ -201,7 +201,8 @@ class LearnedMix(nn.Module):
 
     def forward(self, layers_LNW: Tensor) -> Tensor:
         """RETURNS (Tensor): mixed_NW."""
-        return torch.tensordot(self.weights_L, layers_LNW, dims=1)
+        mixed_NW: Tensor = torch.tensordot(self.weights_L, layers_LNW, dims=1)
+        return mixed_NW
 
 
 class Probe(nn.Module):
@@ -278,6 +279,8 @@ def train_probes(
     torch.manual_seed(seed)
     probes = make_probes(train, len(ids))
     optimizer = torch.optim.Adam((weight for probe in probes.values() for weight in probe.parameters()), lr=LEARN_RATE)
+    n_steps = n_epochs * math.ceil(len(train.words) / BATCH_SIZE)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1, end_factor=0, total_iters=n_steps)
     labels_N, dev_labels_N = label_ids(train.labels, ids), label_ids(dev.labels, ids)
     best: dict[str, tuple[float, Probe]] = {}
     for _ in range(n_epochs):
@@ -288,6 +291,7 @@ def train_probes(
             optimizer.zero_grad()
             torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            schedule.step()
             on_batch(len(batch_B))
         for name, predicted_N in predict(probes, dev).items():
             accuracy = float((predicted_N == dev_labels_N).double().mean())

@@ -33,6 +33,7 @@ def probe_cli(
 
         python -m spacy elmo probe en_elmo_sm train.spacy dev.spacy test.spacy --attr pos
     """
+    from ..experiments.formatting import format_count
     from .results import write_results
 
     try:
@@ -44,11 +45,9 @@ def probe_cli(
     except (ValueError, OSError) as error:
         msg.fail("Could not probe the layers", str(error), exits=1)
     if results.labels_only_in_test:
-        n_tokens = sum(results.labels_only_in_test.values())
-        names = ", ".join([*results.labels_only_in_test][:5])
         msg.warn(
-            f"{len(results.labels_only_in_test)} labels are in the test data only, such as {names}",
-            f"Their {n_tokens:,} tokens count as wrong.",
+            f"Labels that are in the test data only: {', '.join(results.labels_only_in_test)}",
+            f"All predictions for them are wrong: {format_count(sum(results.labels_only_in_test.values()), 'token')}.",
         )
     scores = results.to_dict()
     rows = [(each["name"], _percent(each["all"]), _percent(each["unseen"]), "") for each in scores["baselines"]]
