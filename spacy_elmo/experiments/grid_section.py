@@ -13,7 +13,6 @@ from .paper import TABLES
 from .results import Result
 from .sample import Sample
 from .scores import get_score_info
-from .trial_set import TrialSet
 
 
 @dataclass(frozen=True)
@@ -66,19 +65,13 @@ def _read_scores(result: Result, directory: Path) -> list[GridScores]:
     titles = {trial_set.directory.name: trial_set.name for trial_set in trial_sets}
     return [
         GridScores(
-            f"{get_score_info(key).title}, {_data_name(trial_sets[0])}",
+            f"{get_score_info(key).title}, {trial_sets[0].test_name}",
             result["command"],
             {trial_set.directory.name: trial_set.sample(key, fraction) for trial_set in trial_sets},
             titles,
         )
         for key in common_scores(trial_sets, fraction, None)
     ]
-
-
-def _data_name(trial_set: TrialSet) -> str:
-    """RETURNS (str): The name of the test data: that of their directory, since files are often named test.spacy."""
-    path = Path(trial_set.config["test"])
-    return path.parent.name or path.stem
 
 
 def _find_best(scores: GridScores) -> str:

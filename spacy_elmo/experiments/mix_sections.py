@@ -3,7 +3,6 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +45,22 @@ def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
     """Show which layers tasks weight most, as figure 2 of the paper does.
 
     grids (Sequence[tuple]): The results of grids of trials, and their directories.
-    RETURNS (Section | None): The section. For each component, it has the variant with the most mixes: that with ELMo at the input
+    RETURNS (Section | None): The section. For each task, it has the last variant with the most mixes: that with ELMo at the input
         and the output, if it was trained. None if no variant learned a mix.
     """
-    chosen: dict[str, list[LearnedMix]] = {}
-    commands: dict[str, str] = {}
+    chosen: dict[tuple[str, str], list[LearnedMix]] = {}
+    commands: dict[tuple[str, str], str] = {}
     for result, directory in grids:
         for trial_set in read_variants(result, directory):
             mixes = _mean_mixes([trial.get("mixes", []) for trial in trial_set.trials_with(trial_set.fractions[-1])])
-            component = mixes[0].component if mixes else ""
-            if len(mixes) > len(chosen.get(component, [])):
-                chosen[component], commands[component] = mixes, result["command"]
-    mixes = [replace(mix, part=PLACES.get(mix.part, mix.part)) for found in chosen.values() for mix in found]
+            task = (trial_set.test_name, mixes[0].component) if mixes else ("", "")
+            if mixes and len(mixes) >= len(chosen.get(task, [])):
+                chosen[task], commands[task] = mixes, result["command"]
+    mixes = [
+        LearnedMix(data, f"{component}.{PLACES.get(mix.part, mix.part)}", mix.weights, mix.gamma)
+        for (data, component), found in chosen.items()
+        for mix in found
+    ]
     if not mixes:
         return None
     names = layer_names(mixes)

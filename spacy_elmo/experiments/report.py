@@ -41,31 +41,28 @@ def make_sections(arguments: Sequence[str]) -> list[Section]:
     RETURNS (list[Section]): The sections in the order of the arguments. Results of one kind share a section, and so do grids with
         the same question.
     """
-    comparisons: dict[str, Section] = {}
-    results: dict[str, list[tuple[Result, Path]]] = {}
-    order = []
+    groups: dict[str, list[tuple[Result, Path]]] = {}
     for argument in arguments:
         if argument.endswith(RESULT):
             result = read_result(Path(argument))
             group = result["question"] if result["kind"] == "grid" else result["kind"]
-            results.setdefault(group, []).append((result, Path(argument).parent))
-            order.append(group)
+            groups.setdefault(group, []).append((result, Path(argument).parent))
         else:
-            comparisons[argument] = make_comparison(argument)
-            order.append(argument)
-    grids = [found for group in results.values() for found in group if found[0]["kind"] == "grid"]
-    last_grid = max((i for i, group in enumerate(order) if group in results and group not in MAKERS), default=None)
-    sections = []
-    for i, group in enumerate(order):
-        if group in comparisons:
-            sections.append(comparisons[group])
-        elif order.index(group) == i:
-            make = MAKERS.get(group)
-            found = results[group]
-            sections.append(make([result for result, _ in found]) if make else make_grid_section(found))
-        if i == last_grid and (mixes := make_mix_question(grids)):
-            sections.append(mixes)
-    return sections
+            groups[argument] = []
+    sections: list[Section] = []
+    grids: list[tuple[Result, Path]] = []
+    after_grids = 0
+    for group, found in groups.items():
+        if not found:
+            sections.append(make_comparison(group))
+        elif group in MAKERS:
+            sections.append(MAKERS[group]([result for result, _ in found]))
+        else:
+            sections.append(make_grid_section(found))
+            grids += found
+            after_grids = len(sections)
+    mixes = make_mix_question(grids)
+    return sections if mixes is None else [*sections[:after_grids], mixes, *sections[after_grids:]]
 
 
 def make_comparison(text: str) -> Section:

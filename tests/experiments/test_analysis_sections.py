@@ -149,7 +149,7 @@ def test_mixes_are_those_of_the_variant_with_most_of_them(tmp_path: Path) -> Non
     section = make_mix_question([read_grid(layers), read_grid(places)])
     assert section is not None
     assert answers_of(section) == [
-        "‘ner.input’ gives LSTM 1 the most weight, 0.50; ‘ner.output’ gives LSTM 1 the most weight, 0.50. Equal weights would be "
+        "‘wnut17.ner.input’ gives LSTM 1 the most weight, 0.50; ‘wnut17.ner.output’ gives LSTM 1 the most weight, 0.50. Equal weights would be "
         "0.33."
     ]
     assert isinstance(section.blocks[-1], Code)
