@@ -99,7 +99,7 @@ class Training:
 
 
 @dataclass
-class TestScores:
+class SetScores:
     """The answers to a test set.
 
     name (str): Its name.
@@ -128,7 +128,7 @@ class SenseResults:
     n_instances, n_senses, n_entries (int): The size of the training set.
     n_unknown_keys (int): The number of its keys that the inventory does not have, which were left out.
     inventory (str | None): The name of the file with first senses.
-    tests (list[TestScores]): The scores of each test set, then of all together if there are several.
+    tests (list[SetScores]): The scores of each test set, then of all together if there are several.
     baselines (list[str]): The names of the ways to guess without vectors.
     layers (dict[str, list[int]]): By the name of each way to guess with vectors, the layers that it reads.
     """
@@ -138,7 +138,7 @@ class SenseResults:
     n_entries: int
     n_unknown_keys: int
     inventory: str | None
-    tests: list[TestScores]
+    tests: list[SetScores]
     baselines: list[str]
     layers: dict[str, list[int]]
 
@@ -191,7 +191,7 @@ def disambiguate(
     first = inventory.first if inventory else {}
     scores = []
     for name, test in tests.items():
-        scores.append(TestScores(name))
+        scores.append(SetScores(name))
         for layers_LTW, instances in embed_sentences(nlp, test):
             combinations = layer_combinations(len(layers_LTW))
             for instance in instances:
@@ -221,7 +221,7 @@ def _use_layers(layers_LTW: Floats, instance: Instance) -> Floats:
 
 
 def _score(
-    scores: TestScores, instance: Instance, guesses: Guesses, first: str | None, known_keys: set[str] | None
+    scores: SetScores, instance: Instance, guesses: Guesses, first: str | None, known_keys: set[str] | None
 ) -> None:
     scores.n_instances += 1
     scores.n_unseen += guesses[MOST_FREQUENT_SENSE] is None
@@ -232,8 +232,8 @@ def _score(
         scores.n_right[name] += answer in instance.keys
 
 
-def _add_up(scores: Sequence[TestScores]) -> TestScores:
-    return TestScores(
+def _add_up(scores: Sequence[SetScores]) -> SetScores:
+    return SetScores(
         ALL,
         n_instances=sum(each.n_instances for each in scores),
         n_unseen=sum(each.n_unseen for each in scores),

@@ -10,7 +10,7 @@ from wasabi import msg
 from .help_texts import RESULTS_HELP, WEIGHTS_ARG_HELP
 
 if TYPE_CHECKING:
-    from ..analysis.probes import ProbeResults
+    from ..analysis.probe_scores import ProbeResults
 
 DOCS_HELP = "Annotated docs (.spacy)"
 
@@ -76,7 +76,7 @@ def probe(weights: str, paths: list[Path], attribute: str, *, n_seeds: int = 3, 
     import spacy
 
     from ..analysis.labelled_tokens import embed_tokens
-    from ..analysis.probes import run_probes
+    from ..analysis.probe_scores import run_probes
     from ..corpora.read import read_docs
 
     nlp = spacy.blank("xx")

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from spacy_elmo.analysis.labelled_tokens import LabelledTokens, VectorFile
-from spacy_elmo.analysis.probes import Accuracy, ProbeResults, predict_baselines, run_probes, summarize
+from spacy_elmo.analysis.probe_scores import Accuracy, ProbeResults, predict_baselines, run_probes, summarize
 
 
 def make_tokens(n: int, seed: int) -> LabelledTokens:
