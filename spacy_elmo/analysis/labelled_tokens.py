@@ -8,7 +8,7 @@ Shape suffixes: L layer, N token, T token of a sentence, W width of a layer.
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy
 import torch
@@ -32,12 +32,11 @@ class VectorFile:
 
     def __init__(self, sentences: Iterable[Floats]) -> None:
         shape = (0, 0)
-        with tempfile.TemporaryFile() as file:
+        with tempfile.TemporaryFile(buffering=0) as file:
             for layers_LTW in sentences:
                 rows_TLW = numpy.ascontiguousarray(layers_LTW.swapaxes(0, 1), dtype="float16")
-                file.write(rows_TLW.data)
+                _write(file, rows_TLW)
                 shape = rows_TLW.shape[1:]
-            file.flush()
             self._rows_NLW: Floats = numpy.empty((0, *shape), dtype="float16")
             if file.tell():  # an empty file cannot be mapped
                 self._rows_NLW = numpy.memmap(file, dtype="float16", mode="r").reshape(-1, *shape)
@@ -45,7 +44,7 @@ class VectorFile:
     def __len__(self) -> int:
         return len(self._rows_NLW)
 
-    def read(self, rows: "slice | Tensor") -> Tensor:
+    def read(self, rows: slice | Tensor) -> Tensor:
         """Read the vectors of some tokens.
 
         rows (slice | Tensor): Which tokens.
@@ -58,6 +57,18 @@ class VectorFile:
         """YIELDS (Tensor): layers_LNW of the tokens, some thousands at a time."""
         for start in range(0, len(self), CHUNK):
             yield self.read(slice(start, start + CHUNK))
+
+
+def _write(file: IO[bytes], rows_TLW: Floats) -> None:
+    try:
+        rest = rows_TLW.data.cast("B")
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError as error:
+        raise OSError(
+            f"The vectors could not be written to {tempfile.gettempdir()}: {error}. If the disk is full, set TMPDIR to a directory "
+            "on another one."
+        ) from error
 
 
 class LabelledTokens(NamedTuple):

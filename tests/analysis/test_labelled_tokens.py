@@ -1,6 +1,7 @@
 """The tokens of annotated docs, with their vectors in a file."""
 
 import gc
+import io
 
 import numpy
 import pytest
@@ -49,6 +50,18 @@ def test_vectors_are_in_half_precision_and_not_in_memory() -> None:
     gc.collect()
     assert vectors._rows_NLW.nbytes == 3000 * 2 * 8 * 2
     assert isinstance(vectors._rows_NLW, numpy.memmap)
+
+
+def test_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullFile(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError("No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: FullFile())
+    with pytest.raises(
+        OSError, match=r"could not be written to .*: No space left on device. If the disk is full, set TMPDIR"
+    ):
+        VectorFile([numpy.ones((2, 3, 4))])
 
 
 def test_no_vectors() -> None:
