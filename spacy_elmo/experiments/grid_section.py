@@ -78,7 +78,8 @@ def _find_best(scores: GridScores) -> str:
     """RETURNS (str): Which variant scores highest, and how far it is from the others."""
     (reference, *_), best = scores.samples, max(scores.samples, key=lambda name: scores.samples[name].mean)
     sample = scores.samples[best]
-    text = f"{scores.name}: ‘{scores.titles[best]}’ scores highest, {sample.mean:.1f} on average."
+    average = " on average" if len(sample) > 1 else ""
+    text = f"{scores.name}: ‘{scores.titles[best]}’ scores highest, {sample.mean:.1f}{average}."
     if best != reference:
         other = scores.samples[reference].mean
         text = (

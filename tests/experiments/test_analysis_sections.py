@@ -123,7 +123,7 @@ def test_grids_of_two_tasks_share_a_table(tmp_path: Path) -> None:
     assert answers_of(section) == [
         "Named entities, F, wnut17: ‘all layers, side by side’ scores highest, 35.0 on average, 20.0 points above ‘no ELMo’, which "
         "has 15.0. Its 2 seeds overlap with those of ‘last layer only’.",
-        "Named entities, F, other: ‘no ELMo’ scores highest, 50.0 on average. There is one seed: differences of a point or two may "
+        "Named entities, F, other: ‘no ELMo’ scores highest, 50.0. There is one seed: differences of a point or two may "
         "be chance.",
     ]
     (table,) = tables_of(section)
