@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.mixes import LearnedMix, draw_mixes, layer_names
+from .formatting import format_layer
 from .grid import read_variants
 from .page import Code, Figure, Paragraph, Section
 from .paper import MIXES
@@ -67,7 +68,8 @@ def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
     answers = []
     for mix in mixes:
         best = max(range(len(mix.weights)), key=lambda i: mix.weights[i])
-        answers.append(f"‘{mix.name}’ gives {names[best]} the most weight, {mix.weights[best]:.2f}")
+        layer = format_layer(names[best].replace("Token", "token"))
+        answers.append(f"‘{mix.name}’ gives {layer} the most weight, {mix.weights[best]:.2f}")
     return Section(
         "Which layers do tasks weight most?",
         [
