@@ -109,6 +109,7 @@ def test_grid_trains_each_variant_and_resumes(corpus: Path, monkeypatch: pytest.
         "kind": "grid",
         "command": f"python -m spacy elmo trials {' '.join(words)} --seeds 2 --fractions 100 {' '.join(paths)}",
         "question": "Does it help?",
+        "explanation": "",
         "paper_table": None,
         "variants": [{"name": "without", "title": "no ELMo"}, {"name": "with", "title": "with"}],
     }
