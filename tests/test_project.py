@@ -160,6 +160,19 @@ def test_project_runs_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_project_analyses_the_sample(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    steps = {f"{name}_steps": 2 for name in ("grid_ner", "grid_textcat", "fraction")}
+    output = run_project(tmp_path, "analysis", fraction_seeds=1, analysis_fractions="50,100", **steps)
+    assert "It has 8 sections" in output
+    assert_outputs_exist(tmp_path, "analysis")
+    page = (tmp_path / "training" / "analysis" / "page.html").read_text(encoding="utf8")
+    # The noun and the verb have the same neighbours only in the layer that sees no context.
+    assert "“play” has 2 uses here." in page
+    assert "5 of 5 in the token layer, 0 of 5 in LSTM layer 1 and 0 of 5 in LSTM layer 2" in page
+
+
+@pytest.mark.slow
 def test_project_embeds_the_sample(tmp_path: Path) -> None:
     copy_project(tmp_path)
     # The smaller file of the sample, so that it fits a test.

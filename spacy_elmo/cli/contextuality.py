@@ -36,7 +36,11 @@ def contextuality_cli(
         if output is not None:
             options = [*(["--tokenized"] if tokenized else ["--lang", lang]), "--limit", limit]
             write_results(
-                output, "contextuality", weights=weights, arguments=[corpus, *options], results=results.to_dict()
+                output,
+                "contextuality",
+                weights=weights,
+                arguments=[weights, corpus, *options],
+                results=results.to_dict(),
             )
     except (ValueError, OSError) as error:
         msg.fail("Could not compare the layers", str(error), exits=1)

@@ -39,7 +39,7 @@ def probe_cli(
     try:
         results = probe(weights, [train, dev, test], attribute, n_seeds=n_seeds, n_epochs=n_epochs)
         if output is not None:
-            arguments = [train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
+            arguments = [weights, train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
             details = {"attribute": attribute, **results.to_dict()}
             write_results(output, "probe", weights=weights, arguments=arguments, results=details)
     except (ValueError, OSError) as error:

@@ -17,10 +17,10 @@ def write_results(
     output (Path): The file.
     kind (str): The name of the analysis, which is also that of its command.
     weights (str): The weights, as typed.
-    arguments (Sequence[object]): The other arguments and options of the command, without --output.
+    arguments (Sequence[object]): The arguments and options of the command, without --output.
     results (Mapping[str, Any]): The results.
     """
-    words = ["python", "-m", "spacy", "elmo", kind, _show(weights), *map(_show, arguments), "--output", _show(output)]
+    words = ["python", "-m", "spacy", "elmo", kind, *map(_show, arguments), "--output", _show(output)]
     everything = {"kind": kind, "command": shlex.join(words), "weights": Path(weights).name, **results}
     write_file(output, json.dumps(everything, indent=2, ensure_ascii=False) + "\n")
 

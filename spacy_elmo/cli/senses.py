@@ -42,7 +42,9 @@ def senses_cli(
         scores = results.to_dict()
         if output is not None:
             options = [] if first_senses is None else ["--first-senses", first_senses]
-            write_results(output, "senses", weights=weights, arguments=[train, *tests, *options], results=scores)
+            write_results(
+                output, "senses", weights=weights, arguments=[weights, train, *tests, *options], results=scores
+            )
     except (ValueError, OSError) as error:
         msg.fail("Could not score the senses", str(error), exits=1)
     if results.n_unknown_keys:
