@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
+from .files.damage import refuse_damaged
 from .layers.doc_layers import add_extension, add_layers, computed_layers, set_layers
 from .layers.elmo import MODEL_NAME, begin_step, check_weights, elmo, load
 from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink
@@ -370,7 +371,8 @@ class Elmo(Tok2Vec):
         RETURNS (Elmo): The component itself.
         """
         self._reset_sizes(exclude)
-        super().from_bytes(bytes_data, exclude=exclude)
+        with refuse_damaged("The data", f"a serialized component `{self.name}`"):
+            super().from_bytes(bytes_data, exclude=exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Elmo":
@@ -381,7 +383,8 @@ class Elmo(Tok2Vec):
         RETURNS (Elmo): The component itself.
         """
         self._reset_sizes(exclude)
-        super().from_disk(path, exclude=exclude)
+        with refuse_damaged(path, f"a saved component `{self.name}`"):
+            super().from_disk(path, exclude=exclude)
         return self
 
     def _reset_sizes(self, exclude: Iterable[str]) -> None:

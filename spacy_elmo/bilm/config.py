@@ -56,14 +56,14 @@ class BiLMConfig:
         # JSON has lists; a frozen config needs tuples to be hashable.
         object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))
         if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r:.80}.")
         for name in ("cell_clip", "projection_clip"):
             clip = getattr(self, name)
             is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
             if clip is not None and not (is_number and 0 < clip < math.inf):
-                raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r}.")
+                raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r:.80}.")
         if not isinstance(self.skip_connections, bool):
-            raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r}.")
+            raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r:.80}.")
 
     @property
     def n_filters(self) -> int:
@@ -103,7 +103,7 @@ class BiLMConfig:
         unexpected = data.keys() - fields.keys()
         if missing or unexpected:
             raise ValueError(
-                f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)}."
+                f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)!s:.200}."
             )
         return cls(**data)
 

@@ -14,11 +14,13 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import get_lang_class
 from spacy.vocab import Vocab
 
+from .docs import read_docs
 from .files import file_format, find_files, open_corpus_file
+from .lines import MAX_BYTES, read_lines
 from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
 
@@ -115,11 +117,20 @@ def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Itera
 
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
-    for number, line in enumerate(_read_lines(path), start=1):
-        if file_format(path) == ".txt":
-            yield line
-        elif line:
-            yield from _parse_text(line, f"{path}, line {number}").splitlines()
+    with open_corpus_file(path) as file:
+        number = 1
+        for line, is_cut in read_lines(file):
+            where = f"{path}, line {number}"
+            text = _decode(
+                line, "utf-8-sig" if number == 1 else "utf8", where
+            )  # Windows puts a mark at the start of files
+            number += not is_cut
+            if file_format(path) == ".txt":
+                yield text
+            elif is_cut:
+                raise ValueError(f"{where}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents.")
+            elif text:
+                yield from _parse_text(text, where).splitlines()
 
 
 def _parse_text(line: str, where: str) -> str:
@@ -132,26 +143,16 @@ def _parse_text(line: str, where: str) -> str:
     return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
 
 
-def _read_lines(path: Path) -> Iterator[str]:
-    with open_corpus_file(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield line.decode(
-                    "utf-8-sig" if number == 1 else "utf8"
-                ).strip()  # Windows puts a mark at the start of files
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
-                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
-                ) from None
+def _decode(line: bytes, encoding: str, where: str) -> str:
+    try:
+        return line.decode(encoding).strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{where}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
+            f"Convert the file, for example: iconv -f latin1 -t utf8 TEXT > FIXED"
+        ) from None
 
 
 def _read_docs(path: Path) -> Iterator[Sentence]:
-    with open_corpus_file(path) as file:
-        data = file.read()
-    try:
-        docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
-    except Exception as error:  # msgpack and zlib raise many kinds
-        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
-    for doc in docs:
+    for doc in list(read_docs(path, Vocab())):
         yield from _words(doc)

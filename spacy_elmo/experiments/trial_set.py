@@ -184,7 +184,7 @@ def _read_metrics(path: Path, trial_id: TrialId) -> TrialMetrics:
     remedy = "Delete it and repeat `python -m spacy elmo trials`, which runs this trial again."
     try:
         metrics = json.loads(path.read_text(encoding="utf8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}. {remedy}") from error
     found = metrics if isinstance(metrics, dict) else {}
     if "share" in found:  # as version 0.1 named it

@@ -114,7 +114,7 @@ def read_options(path: Path) -> BiLMConfig:
         return _from_options(options)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"The options in {path} are not those of a character-based biLM: {error!r}. "
+            f"The options in {path} are not those of a character-based biLM: {error!r:.200}. "
             f"Expected the objects 'lstm' and 'char_cnn' as bilm-tf writes them."
         ) from None
     except ValueError as error:
@@ -126,7 +126,7 @@ def _from_options(options: dict[str, Any]) -> BiLMConfig:
     n_characters = cnn.get("n_characters", N_CHARACTERS)
     # 261 in files from training. The instructions for inference say 262, which includes the id of padding words.
     if n_characters not in (N_CHARACTERS, N_CHARACTERS + 1):
-        raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r}.")
+        raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r:.80}.")
     return BiLMConfig(
         char_dim=cnn["embedding"]["dim"],
         filters=cnn["filters"],
@@ -176,5 +176,7 @@ def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
     try:
         with h5py.File(path, mode) as file:
             yield file
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error}") from error
+    except ValueError:
+        raise
+    except Exception as error:  # of many kinds, if the file is damaged
+        raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error!s:.1000}") from error

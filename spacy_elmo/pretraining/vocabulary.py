@@ -11,6 +11,7 @@ from ..files.atomic import write_file
 
 BEGIN_SENTENCE, END_SENTENCE, UNKNOWN = "<S>", "</S>", "<UNK>"
 SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
+MOST_DIGITS = 18  # of a frequency: no corpus has more words, and the number fits into 64 bits
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Vocabulary:
             if not line:
                 continue
             word, tab, count = line.rpartition("\t")
-            if not tab or not count.isdecimal():
+            if not tab or not count.isdecimal() or len(count) > MOST_DIGITS:
                 raise ValueError(
                     f"{path}, line {number}: expected a word, a tab and its frequency, got {line!r:.80}. "
                     f"Make a vocabulary with: python -m spacy elmo init-vocab CORPUS {path.name}"
