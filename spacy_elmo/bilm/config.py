@@ -1,7 +1,6 @@
 """The sizes of a biLM, checked once."""
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ Precision = Literal["float32", "int8"]
 # Far above any model, and low enough that a damaged or hostile file is refused before memory is allocated for it.
 MOST_UNITS = 2**20
 MOST_LAYERS = 64
+LARGEST_CLIP = 1e30  # with room for the arithmetic of float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class BiLMConfig:
         for name in ("cell_clip", "projection_clip"):
             clip = getattr(self, name)
             is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
-            if clip is not None and not (is_number and 0 < clip < math.inf):
+            if clip is not None and not (is_number and 0 < clip <= LARGEST_CLIP):
                 raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r:.80}.")
         if not isinstance(self.skip_connections, bool):
             raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r:.80}.")

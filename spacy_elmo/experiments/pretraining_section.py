@@ -8,6 +8,7 @@ from ..pretraining.learning_curve import draw_learning_curve
 from ..pretraining.metrics import MetricsFile
 from ..pretraining.output import METRICS, SCORES
 from .page import Block, Figure, Paragraph, Section, Table
+from .scores import is_score
 
 EVALUATION = "perplexity.json"  # `spacy elmo evaluate --output` may write it beside the files of the pretraining
 NAMES = {
@@ -48,9 +49,7 @@ def make_pretraining_section(directory: Path) -> Section:
                 Figure("learning-curve", "The learning curve of the language model.", draw_learning_curve(metrics)),
             ]
     if scores:
-        rows = [
-            [name, f"{scores[key]:,.1f}"] for key, name in NAMES.items() if isinstance(scores.get(key), int | float)
-        ]
+        rows = [[name, f"{scores[key]:,.1f}"] for key, name in NAMES.items() if is_score(scores.get(key))]
         caption = "Perplexity of the best model, on the text of its last evaluation"
         blocks.append(Table(caption, ["", "Perplexity"], rows))
     return Section(f"Language model: {directory.resolve().name}", blocks)

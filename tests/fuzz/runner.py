@@ -29,7 +29,7 @@ from .targets import TARGETS, Target
 OUR_ERRORS = (ValueError, OSError, NewerFormatError, ConfigValidationError)  # and none of their other subclasses
 MOST_MEMORY = 1 << 30  # bytes that reading may add to those of the process
 MOST_SECONDS = 5.0  # of computing, for one input
-MOST_WAITING = 60.0  # for one input; then it has hung
+MOST_WAITING = 600.0  # for one input, on a machine that may be busy; then it has hung
 INPUTS_PER_PROCESS = 2_000  # spaCy keeps all words that it has seen
 TEMPORARY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # no disk could write a million files in an hour
 
@@ -182,16 +182,21 @@ def _wait(child: int, shared: mmap.mmap) -> int:
 
     RETURNS (int): 0, or minus the signal that ended it.
     """
-    last, since = shared[:], time.monotonic()
+    last, since, used = shared[:], time.monotonic(), 0.0
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
         if shared[:] != last:
-            last, since = shared[:], time.monotonic()
-        elif time.monotonic() - since > MOST_WAITING:
+            last, since, used = shared[:], time.monotonic(), _cpu_seconds(child)
+        elif time.monotonic() - since > MOST_WAITING or _cpu_seconds(child) - used > 2 * MOST_SECONDS:
             os.kill(child, signal.SIGKILL)
-        time.sleep(0.05)
+        time.sleep(0.2)
+
+
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory() -> int:
