@@ -14,6 +14,7 @@ import threading
 import numpy
 import spacy
 import torch
+from spacy.language import Language
 
 N_THREADS, N_FORKS, MOST_SECONDS = 8, 24, 60
 TEXTS = [f"The cat sees the fish number {i} ." * (1 + i % 3) for i in range(6)]
@@ -42,7 +43,7 @@ def main() -> None:
     sys.stdout.write(f"{codes.count(0)} of {N_FORKS}\n")
 
 
-def fork(nlp: spacy.Language) -> int:
+def fork(nlp: Language) -> int:
     """Compute the vectors of all texts in a child, and compare them with those that it computes in a fresh pipeline."""
     child = os.fork()
     if child == 0:

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -28,9 +29,8 @@ def test_eight_threads_get_the_vectors_that_one_gets(
     weights: str, precision: str, n_torch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.set_num_threads(n_torch)
-    reads = []
-    load_stored = weights_io.load_stored
-    monkeypatch.setattr(weights_io, "load_stored", lambda *args: reads.append(args) or load_stored(*args))
+    read = Mock(side_effect=weights_io.load_stored)
+    monkeypatch.setattr(weights_io, "load_stored", read)
     nlp, barrier = make_elmo_nlp(weights, precision=precision), threading.Barrier(N_THREADS)
 
     def run(i: int) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_eight_threads_get_the_vectors_that_one_gets(
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         results = list(pool.map(run, range(N_THREADS)))
-    assert len(reads) == 1
+    read.assert_called_once()
     expected = {doc.text: doc.tensor for doc in make_elmo_nlp(weights, precision=precision).pipe(TEXTS)}
     for vectors in results:
         for text in TEXTS:
@@ -48,9 +48,8 @@ def test_eight_threads_get_the_vectors_that_one_gets(
 
 def test_threads_compile_a_function_once(monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = threading.Barrier(N_THREADS)
-    compilations = []
-    script = torch.jit.script
-    monkeypatch.setattr(torch.jit, "script", lambda function: compilations.append(function) or script(function))
+    script = Mock(side_effect=torch.jit.script)
+    monkeypatch.setattr(torch.jit, "script", script)
 
     def double(x: torch.Tensor) -> torch.Tensor:
         return x + x
@@ -61,7 +60,7 @@ def test_threads_compile_a_function_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         functions = list(pool.map(run, range(N_THREADS)))
-    assert compilations == [double]
+    script.assert_called_once_with(double)
     assert all(function is functions[0] for function in functions)
 
 

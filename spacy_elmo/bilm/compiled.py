@@ -23,7 +23,7 @@ def compiled(function: F) -> F:
     RETURNS (Callable): The function for TorchScript, or where that is missing the function itself.
     """
     with _compiling:  # threads that come at the same time wait for the first one, which takes a second
-        return _compile(function)
+        return cast(F, _compile(function))
 
 
 @cache

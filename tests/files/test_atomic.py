@@ -1,6 +1,7 @@
 """Files and directories that are written whole or not at all."""
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -383,3 +384,42 @@ def test_remove_leftovers_of_files_and_directories(tmp_path: Path) -> None:
         remove_leftovers(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".a.txt-mine", "a.txt", "out"]
     assert contents(tmp_path) == {"a.txt": "whole", "out/mark": "whole"}
+
+
+def test_writers_remove_what_killed_writers_left(tmp_path: Path) -> None:
+    (tmp_path / ".a.txt-abcd1234").write_text("half")
+    for name in (".out-abcd1234", ".out-efgh5678-old"):
+        (tmp_path / name).mkdir()
+    write_file(tmp_path / "a.txt", "whole")
+    write(tmp_path / "out", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such locks on Windows")
+def test_writers_keep_the_drafts_of_other_writers(tmp_path: Path) -> None:
+    with open_file(tmp_path / "a.txt") as file, write_directory(tmp_path / "out", files={"mark"}) as draft:
+        file.write("slow")
+        (draft / "mark").write_text("slow")
+        for name in ("a.txt", "out"):
+            remove_leftovers(tmp_path / name)
+        write_file(tmp_path / "a.txt", "quick")
+        write(tmp_path / "out", "quick")
+        assert len(list(tmp_path.iterdir())) == 4
+    assert contents(tmp_path) == {"a.txt": "slow", "out/mark": "slow"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such locks on Windows")
+def test_a_draft_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock = fcntl.flock
+    removed: list[Path] = []
+
+    def remove_before_the_first_lock(handle: int, operation: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_before_the_first_lock)
+    write_file(tmp_path / "a.txt", "new")
+    assert len(removed) == 1
+    assert contents(tmp_path) == {"a.txt": "new"}
