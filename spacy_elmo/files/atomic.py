@@ -5,9 +5,11 @@ disk before it is renamed, and so is the rename before the writer continues. Its
 the process: a draft without one was left by a killed writer, and the next writer removes it.
 """
 
+import ctypes
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ if os.name != "nt":
     import fcntl
 
 OLD_SUFFIX = "-old"
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @contextmanager
@@ -48,10 +51,12 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
                     shutil.copy2(directory / name, draft / name)
                 for path in [*draft.rglob("*"), draft]:
                     _sync(path)
-                if directory.exists():
+                if not directory.exists():
+                    draft.rename(directory)
+                elif not _exchange(draft, directory):
                     # A rename cannot replace a directory with files in it, so the old one gets another name first.
                     directory.rename(old)
-                draft.rename(directory)
+                    draft.rename(directory)
                 _sync_entry(directory)
         finally:
             if old.exists() and not directory.exists():
@@ -207,6 +212,15 @@ def _take_over(leftover: Path) -> Iterator[bool]:
         yield True
     finally:
         os.close(handle)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two directories in one step, which Linux can on most file systems.
+
+    RETURNS (bool): Whether it has happened.
+    """
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    return rename is not None and rename(AT_FDCWD, bytes(one), AT_FDCWD, bytes(other), RENAME_EXCHANGE) == 0
 
 
 def _umask() -> int:
