@@ -104,7 +104,7 @@ def main_scores(metrics: Mapping[str, Any]) -> list[str]:
     metrics (Mapping[str, Any]): The metrics of a trial.
     RETURNS (list[str]): Their keys, in the order of their weights.
     """
-    weights = {key: weight for key, weight in metrics["score_weights"].items() if weight}
+    weights = {key: weight for key, weight in metrics["score_weights"].items() if is_score(weight) and weight}
     keys = sorted(weights, key=lambda key: -weights[key])
     scores = metrics["scores"]
     copied = {"cats_score": CATS_SCORES.get(scores.get("cats_score_desc"), "cats_score")}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,17 @@ def read(paths: Sequence[Path]) -> BiLM:
     options_path, weights_path = paths
     with torch.device("meta"):  # allocates nothing until the shapes in the file are checked
         bilm = BiLM(read_options(options_path))
-    with _open_hdf5(weights_path, "r") as file, torch.no_grad():
+    with _open_hdf5(weights_path) as file, torch.no_grad():
         found: dict[str, Any] = {}
         file.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
         shapes = {key: tuple(array.shape) for key, array in found.items()}
         expected = {key: tuple(view.shape) for key, view in published_views(bilm).items()}
         check_fit(shapes, expected, weights_path, f"the options in {options_path}")
+        elsewhere = [key for key, array in found.items() if array.external or array.is_virtual]
+        if elsewhere:
+            raise ValueError(
+                f"The weights in {weights_path} are partly in other files, which are not read: {elsewhere}."
+            )
         odd = {key: str(array.dtype) for key, array in found.items() if array.dtype.kind != "f"}
         if odd:
             raise ValueError(f"The weights in {weights_path} must be floating-point numbers, but found {odd}.")
@@ -61,9 +67,12 @@ def write(bilm: BiLM, directory: Path) -> None:
     """
     with write_directory(directory, files={OPTIONS, WEIGHTS}) as draft:
         (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
-        with _open_hdf5(draft / WEIGHTS, "w") as file:
+        # In memory first: on a full disk HDF5 ends the process.
+        data = BytesIO()
+        with _import_h5py().File(data, "w") as file:
             for key, view in published_views(bilm).items():
                 file.create_dataset(key, data=view.detach().cpu().numpy())
+        (draft / WEIGHTS).write_bytes(data.getbuffer())
 
 
 def published_views(bilm: BiLM) -> dict[str, Tensor]:
@@ -164,19 +173,23 @@ def _to_options(config: BiLMConfig) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
+def _open_hdf5(path: Path) -> "Iterator[h5py.File]":
+    if not path.is_file():
+        raise ValueError(f"There is no weights file at {path}.")
+    try:
+        with _import_h5py().File(path, "r") as file:
+            yield file
+    except (ValueError, ImportError):
+        raise
+    except Exception as error:  # of many kinds, if the file is damaged
+        raise ValueError(f"{path} cannot be read as HDF5, or is incomplete: {error!s:.1000}") from error
+
+
+def _import_h5py() -> Any:
     try:
         import h5py
     except ImportError:
         raise ImportError(
             "Weights in the format of bilm-tf are HDF5 files, and reading or writing them needs h5py: pip install h5py"
         ) from None
-    if mode == "r" and not path.is_file():
-        raise ValueError(f"There is no weights file at {path}.")
-    try:
-        with h5py.File(path, mode) as file:
-            yield file
-    except ValueError:
-        raise
-    except Exception as error:  # of many kinds, if the file is damaged
-        raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error!s:.1000}") from error
+    return h5py
