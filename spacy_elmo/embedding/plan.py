@@ -109,7 +109,7 @@ def read_plan(output: Path) -> Plan | None:
     RETURNS (Plan | None): The plan, or None if there is none.
     """
     path = output / PLAN_FILE
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
         _, data = take_version(json.loads(path.read_text(encoding="utf8")), current=FORMAT_VERSION, where=path)

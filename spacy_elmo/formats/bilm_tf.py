@@ -111,6 +111,8 @@ def read_options(path: Path) -> BiLMConfig:
     path (Path): options.json.
     RETURNS (BiLMConfig): The sizes.
     """
+    if not path.is_file():  # a device could be read for ever
+        raise ValueError(f"There is no options file at {path}.")
     try:
         options = json.loads(path.read_text(encoding="utf8"))
     except OSError as error:

@@ -63,7 +63,7 @@ class MetricsFile:
             file.write(json.dumps(metrics) + "\n")
 
     def __iter__(self) -> Iterator[Metrics]:
-        if not self.path.exists():
+        if not self.path.is_file():
             return
         for line in self.path.read_bytes().splitlines():
             try:

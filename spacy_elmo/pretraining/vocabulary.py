@@ -91,6 +91,8 @@ class Vocabulary:
         RETURNS (Vocabulary): The vocabulary.
         """
         words, counts = [], []
+        if not path.is_file():  # a device could be read for ever
+            raise ValueError(f"There is no vocabulary at {path}. Make one with: python -m spacy elmo init-vocab")
         try:
             lines = path.read_text(encoding="utf8").split("\n")
         except (OSError, UnicodeDecodeError) as error:

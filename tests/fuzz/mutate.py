@@ -163,7 +163,7 @@ DAMAGES: list[Damage] = [
 
 
 def _mutate_gzip(data: bytes, random: Random) -> bytes:
-    return gzip.compress(_mutate_once(gzip.decompress(data), random), 1)
+    return gzip.compress(_mutate_once(gzip.decompress(data), random), 1, mtime=0)
 
 
 def _mutate_zlib(data: bytes, random: Random) -> bytes:

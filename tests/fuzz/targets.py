@@ -88,9 +88,8 @@ def _run(bilm: BiLM) -> None:
 def _write_language_model(directory: Path) -> None:
     vocabulary = count_words(SENTENCES, max_size=20)
     bilm = random_bilm(1, **TINY)
-    save_language_model(
-        LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection)), vocabulary, directory / "lm", lang="en"
-    )
+    softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(1, vocabulary.counts)
+    save_language_model(LanguageModel(bilm, softmax), vocabulary, directory / "lm", lang="en")
     for path in (directory / "lm").iterdir():
         path.rename(directory / path.name)
     (directory / "lm").rmdir()
@@ -191,7 +190,7 @@ def _pipeline(name: str) -> Language:
 def _component(pipeline: str, name: str) -> Target:
     return Target(
         write=_copy("pipelines", pipeline, name),
-        read=lambda directory: _pipeline(pipeline).get_pipe(name).from_disk(directory),
+        read=lambda directory: _pipeline(pipeline).get_pipe(name).from_disk(directory, exclude=["vocab"]),
         damaged=("model", "cfg"),
         share=10,
     )
@@ -303,7 +302,7 @@ TARGETS: dict[str, Target] = {
     "tokenized corpus": Target(write=_write_prepared, read=_read_prepared, damaged=("prepared/corpus.json",)),
     "sentences with senses": Target(
         write=lambda directory: (
-            (directory / "a.tsv").write_bytes(b"".join(SENSES_FILE.open("rb").readlines()[:3])) and None
+            (directory / "a.tsv").write_bytes(b"\n".join(SENSES_FILE.read_bytes().split(b"\n")[:3])) and None
         ),
         read=lambda directory: read_uses(_blank(), directory / "a.tsv"),
     ),
