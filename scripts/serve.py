@@ -15,9 +15,11 @@ import typer
 from spacy.language import Language
 from wasabi import msg
 
+from spacy_elmo.corpora.long_texts import LONG_WORD
+
 Answer = dict[str, Any]
 
-MAX_BYTES = 1_000_000  # of a request
+MAX_BYTES = 100_000  # of a request
 MAX_WAITING = 256  # requests
 MAX_BATCH = 64  # requests that run together
 SECONDS = 30.0  # for a request to arrive, and again to be answered
@@ -96,10 +98,8 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
                 )
                 return
             text = _parse(self.rfile.read(int(length)))
-            if text is None or len(text) > nlp.max_length:
-                self._refuse(
-                    HTTPStatus.BAD_REQUEST, f'expected {{"text": ...}}, of up to {nlp.max_length:,} characters'
-                )
+            if text is None or LONG_WORD.search(text):
+                self._refuse(HTTPStatus.BAD_REQUEST, 'expected {"text": ...}, with words of up to 500 characters')
                 return
             try:
                 self._answer(HTTPStatus.OK, batcher.embed(text))

@@ -1,13 +1,18 @@
 """Texts that are too long for spaCy, in pieces."""
 
+import re
 from collections.abc import Iterator
 
 # Well below the longest text that spaCy accepts, and longer than any sentence.
 LONGEST_PIECE = 100_000
 
+# The time of spaCy's tokenizer grows with the square of a word's length: 20,000 brackets take a minute. Text in scripts
+# without spaces is not meant.
+LONG_WORD = re.compile(r"[!-~]{500}(?=\S)")
+
 
 def cut_text(text: str) -> Iterator[str]:
-    """Cut a long text into pieces: at spaces, or anywhere if there are none.
+    """Cut a long text into pieces: at spaces, or anywhere if there are none; and long words as well.
 
     text (str): The text.
     YIELDS (str): The pieces, at least one. Together they are the text.
@@ -16,6 +21,14 @@ def cut_text(text: str) -> Iterator[str]:
     while len(text) - start > LONGEST_PIECE:
         cut = text.rfind(" ", start + 1, start + LONGEST_PIECE)
         cut = start + LONGEST_PIECE if cut == -1 else cut
-        yield text[start:cut]
+        yield from _cut_words(text[start:cut])
         start = cut
+    yield from _cut_words(text[start:])
+
+
+def _cut_words(text: str) -> Iterator[str]:
+    start = 0
+    for match in LONG_WORD.finditer(text):
+        yield text[start : match.end()]
+        start = match.end()
     yield text[start:]

@@ -14,6 +14,7 @@ import srsly
 
 from spacy_elmo.bilm.weights import load_stored
 from spacy_elmo.corpora import lines
+from spacy_elmo.corpora.long_texts import cut_text
 from spacy_elmo.corpora.read import read_corpus
 from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining.vocabulary import Vocabulary
@@ -53,6 +54,7 @@ FOUND: list[tuple[str, str, bytes, str]] = [
     ("published weights", "options.json", DEEP, "are not JSON: maximum recursion"),
     ("vocabulary", "vocab.txt", b"<S>\t" + b"1" * 5000, "line 1: expected a word, a tab and its frequency"),
     ("checkpoint", "checkpoint.safetensors", safetensors({"__metadata__": {"run": "[" * 100_000}}), "or a damaged one"),
+    ("vocabulary", "vocab.txt", b"a" * 100_000 + b"\t1", "vocab.txt cannot be used: A vocabulary starts with"),
     ("checkpoint", "checkpoint.safetensors", HEADER, "or a damaged one"),
     ("jsonl", "a.jsonl", b'{"text": ' + DEEP, 'line 1: expected an object with a "text"'),
     ("spacy", "a.spacy", zlib.compress(bytes(100_000_000)), "decompresses to more than .* bytes, as no docs do"),
@@ -129,6 +131,13 @@ def test_long_lines_of_text_are_cut_at_spaces(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(lines, "MAX_BYTES", 12)
     (tmp_path / "a.txt").write_text("naïve ducks sat\nhere\n\nüüüüüüüü\n", encoding="utf8")
     assert list(read_corpus(tmp_path, lang=None)) == [["naïve"], ["ducks", "sat"], ["here"], ["üüüüü"], ["üüü"]]
+
+
+def test_long_runs_of_brackets_are_tokenized_in_pieces(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ok " + "[" * 1200 + "\n", encoding="utf8")
+    assert [len(words) for words in read_corpus(tmp_path, lang="en")] == [501, 500, 200]
+    # Text without spaces stays whole.
+    assert list(cut_text("日本" * 1000)) == ["日本" * 1000]
 
 
 # Links

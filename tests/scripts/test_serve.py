@@ -67,11 +67,13 @@ def test_a_connection_stays_open(server: ThreadingHTTPServer) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"[]", b'{"text": 1}', {"txt": "a"}, b"[" * 500_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"{", b"[]", b'{"text": 1}', {"txt": "a"}, b"[" * 99_000, {"text": "[" * 501}]
+)
 def test_requests_that_are_refused(server: ThreadingHTTPServer, body: Any) -> None:
     status, answer = ask(server, body)
     assert status == 400
-    assert 'expected {"text": ...}, of up to 1,000,000 characters' in answer["error"]
+    assert 'expected {"text": ...}, with words of up to 500 characters' in answer["error"]
 
 
 def test_requests_that_are_too_large(server: ThreadingHTTPServer) -> None:
@@ -81,7 +83,7 @@ def test_requests_that_are_too_large(server: ThreadingHTTPServer) -> None:
     connection.endheaders()
     response = connection.getresponse()
     assert response.status == 413
-    assert json.loads(response.read()) == {"error": "expected a Content-Length of up to 1,000,000 bytes"}
+    assert json.loads(response.read()) == {"error": "expected a Content-Length of up to 100,000 bytes"}
     connection.close()
 
 
