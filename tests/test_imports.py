@@ -53,7 +53,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "pipeline": ({"bilm", "files", "layers"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "files", "models"},
-        {"confection", "numpy", "pydantic", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
+        {"confection", "floret", "numpy", "pydantic", "safetensors", "spacy", "torch", "tqdm", "wasabi"},
     ),
     "tasks": ({"files", "layers"}, {"numpy", "safetensors", "spacy", "srsly", "thinc", "torch"}),
 }

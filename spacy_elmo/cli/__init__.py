@@ -9,6 +9,7 @@ from .debug_data import debug_data_cli
 from .demo import demo_cli
 from .embed import embed_cli
 from .evaluate import evaluate_cli
+from .init_vectors import init_vectors_cli
 from .init_vocab import init_vocab_cli
 from .mixes import mixes_cli
 from .neighbours import neighbours_cli
@@ -35,6 +36,7 @@ app.command("pretrain", no_args_is_help=True, context_settings=WITH_OVERRIDES)(p
 app.command("evaluate", no_args_is_help=True)(evaluate_cli)
 app.command("debug-data", no_args_is_help=True)(debug_data_cli)
 app.command("init-vocab", no_args_is_help=True)(init_vocab_cli)
+app.command("init-vectors", no_args_is_help=True)(init_vectors_cli)
 app.command("trials", no_args_is_help=True, context_settings=WITH_OVERRIDES)(trials_cli)
 app.command("mixes", no_args_is_help=True)(mixes_cli)
 app.command("compare", no_args_is_help=True)(compare_cli)

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
-from tqdm import tqdm
 from wasabi import msg
 
 from .help_texts import CORPUS_HELP, LANG_HELP, PROCESSES_HELP
+from .progress import show_sentences
 
 if TYPE_CHECKING:
     from ..pretraining.vocabulary import Vocabulary
@@ -58,9 +58,7 @@ def init_vocab(
     from ..corpora.read import read_corpus
     from ..pretraining.vocabulary import count_words
 
-    sentences = tqdm(
-        read_corpus(corpus, lang=lang, n_process=n_process), unit=" sentences", desc="Counting words", disable=None
-    )
+    sentences = show_sentences(read_corpus(corpus, lang=lang, n_process=n_process), "Counting words")
     vocabulary = count_words(sentences, max_size=max_size, min_count=min_count)
     vocabulary.to_disk(output)
     return vocabulary

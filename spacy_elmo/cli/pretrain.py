@@ -1,13 +1,13 @@
 """`spacy elmo pretrain`: train a language model on a text."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 from spacy.cli._util import Arg, Opt, import_code, parse_config_overrides, show_validation_error
-from tqdm import tqdm
 from wasabi import msg
+
+from .progress import show_sentences
 
 
 def pretrain_cli(
@@ -44,7 +44,7 @@ def pretrain_cli(
                 overrides=overrides,
                 resume=resume,
                 overwrite=overwrite,
-                show_progress=_show_progress if is_first_process() else None,
+                show_progress=show_sentences if is_first_process() else None,
                 report=msg.info,
             )
     except (ValueError, OSError, FloatingPointError) as error:
@@ -68,10 +68,6 @@ def pretrain_cli(
     )
     msg.text(f"Learning curve: {output / CURVE}")
     msg.text(f'Use it: nlp.add_pipe("elmo", config={{"weights": "{output / BEST}"}})')
-
-
-def _show_progress(sentences: Iterable[list[str]], title: str) -> Iterable[list[str]]:
-    return tqdm(sentences, unit=" sentences", desc=title, disable=None)  # type: ignore[no-any-return]
 
 
 def _advise(output: Path) -> str:

@@ -98,6 +98,36 @@ def configure_warmup_cosine_v1(*, warmup_steps: int, final_share: float) -> Sche
     return make
 
 
+@registry.schedules("spacy_elmo.WarmupStableDecay.v1")
+def configure_warmup_stable_decay_v1(*, warmup_steps: int, decay_fraction: float, final_share: float) -> ScheduleMaker:
+    """Configure a linear warmup of the learning rate, a constant rate, and a linear decay down to the last step. The rate
+    before the decay does not depend on the number of steps, so a run can be made longer before its decay at no loss.
+
+    warmup_steps (int): Steps of the warmup; at most a tenth of all.
+    decay_fraction (float): The fraction of the steps in which the rate decays.
+    final_share (float): The fraction of the learning rate that is left at the end.
+    RETURNS (Callable): Makes the schedule of an optimizer, for a number of steps.
+    """
+    if not 0 <= decay_fraction <= 0.9:
+        raise ValueError(f"decay_fraction must be a number from 0 to 0.9, got {decay_fraction!r}.")
+
+    def make(optimizer: "Optimizer", n_steps: int) -> "LRScheduler":
+        from torch.optim.lr_scheduler import LambdaLR
+
+        n_warmup = min(warmup_steps, n_steps // 10)
+        n_decay = max(1, round(decay_fraction * n_steps))
+
+        def factor(step: int) -> float:
+            if step < n_warmup:
+                return (step + 1) / (n_warmup + 1)
+            left = min(1.0, max(0.0, (n_steps - step) / n_decay))
+            return final_share + (1 - final_share) * left
+
+        return LambdaLR(optimizer, factor)
+
+    return make
+
+
 @registry.schedules("spacy_elmo.Constant.v1")
 def configure_constant_v1() -> ScheduleMaker:
     """RETURNS (Callable): Makes a schedule with a constant learning rate."""

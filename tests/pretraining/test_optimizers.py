@@ -12,6 +12,7 @@ from spacy_elmo.pretraining.optimizers import (
     configure_constant_v1,
     configure_torch_optimizer_v1,
     configure_warmup_cosine_v1,
+    configure_warmup_stable_decay_v1,
 )
 
 
@@ -71,6 +72,28 @@ def test_warmup_and_cosine() -> None:
     assert rates[3 + 10] == pytest.approx(0.1 + 0.4 * (1 + 0.5**0.5) / 2)
     assert rates[3 + 40 :] == pytest.approx([0.1] * 17)  # and no further, nor up again
     assert rates[3:44] == sorted(rates[3:44], reverse=True)
+
+
+def test_warmup_a_constant_rate_and_a_decay() -> None:
+    make = configure_warmup_stable_decay_v1(warmup_steps=3, decay_fraction=0.25, final_share=0.2)
+    rates = learn_rates(make, n_steps=40, n=50)
+    assert rates[:4] == pytest.approx([0.125, 0.25, 0.375, 0.5])
+    assert rates[3:31] == pytest.approx([0.5] * 28)
+    assert rates[35] == pytest.approx(0.1 + 0.4 / 2)
+    assert rates[40:] == pytest.approx([0.1] * 10)
+    longer = learn_rates(make, n_steps=80, n=60)
+    assert longer[:31] == rates[:31]
+    assert longer[31:] == pytest.approx([0.5] * 29)
+
+
+def test_no_decay() -> None:
+    make = configure_warmup_stable_decay_v1(warmup_steps=0, decay_fraction=0.0, final_share=0.0)
+    assert learn_rates(make, n_steps=5, n=5) == pytest.approx([0.5] * 5)
+
+
+def test_a_decay_that_leaves_no_steps_for_the_rest() -> None:
+    with pytest.raises(ValueError, match=r"decay_fraction must be a number from 0 to 0\.9, got 1\.5"):
+        configure_warmup_stable_decay_v1(warmup_steps=1, decay_fraction=1.5, final_share=0.0)
 
 
 @pytest.mark.parametrize(("n_steps", "n_warmup"), [(1, 0), (9, 0), (10, 1), (39, 3), (1000, 100)])
