@@ -14,8 +14,8 @@ COMMANDS = [
     ("bundle_model", 7, 20),
     ("compare", 7, 20),
     ("to_disk", 7, 20),
-    ("pretrain", 211, 15),
-    ("trials", 211, 15),
+    ("pretrain", 2001, 15),
+    ("trials", 401, 15),
 ]
 
 
