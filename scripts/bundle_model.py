@@ -1,5 +1,6 @@
 """Write a language model in half precision, as a bundled model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -21,6 +22,7 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     try:
         model, vocabulary = load_language_model(source)
         lang = lang or language_of(source)
+        model.bilm.config = replace(model.bilm.config, lang=lang or model.bilm.config.lang)
         save_language_model(model, vocabulary, output, lang=lang, dtype=torch.float16, kept=frozenset({CARD}))
     except (OSError, ValueError) as error:
         msg.fail(f"Could not bundle {source}", str(error), exits=1)

@@ -28,6 +28,7 @@ from .layers.settings import ComponentSettings, ElmoSettings, config_error, with
 from .layers.similarity import add_extensions, ignore_unsaved_hooks_warning, set_similarity_hooks
 from .layers.vector_hooks import set_vector_hooks
 from .layers.wiring import ListenerMap, check_wiring
+from .models import choose_model
 
 if TYPE_CHECKING:
     from .bilm.model import BiLM
@@ -66,9 +67,11 @@ def make_elmo(nlp: Language, name: str, model: Model[list[Doc], list[Floats2d]] 
     component_settings = ComponentSettings(
         **{field.name: settings.pop(field.name) for field in fields(ComponentSettings)}
     )
+    settings["weights"] = choose_model(settings["weights"], nlp.lang)
     component = Elmo(nlp.vocab, model or elmo(ElmoSettings(**settings)), name, component_settings)
     if not _is_built_from_config():
-        check_weights(component.encoder.attrs["settings"])
+        config = check_weights(component.encoder.attrs["settings"])
+        component.check_language(config.lang, nlp.lang)
     return component
 
 
@@ -108,6 +111,7 @@ class Elmo(Tok2Vec):
         self.settings = settings
         self.encoder, self.mix = model.layers
         self._has_warned = False
+        self._has_warned_of_language = False
         ignore_unsaved_hooks_warning()
 
     @property
@@ -233,6 +237,7 @@ class Elmo(Tok2Vec):
         self.model.initialize()
         if nlp is not None and self.name in nlp.pipe_names:
             check_wiring(self, nlp)
+            self.check_language(self.load().config.lang, nlp.lang)
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -273,6 +278,21 @@ class Elmo(Tok2Vec):
         if len(rest) < len(listeners):
             unlink(listener)
         return len(rest) < len(listeners)
+
+    def check_language(self, weights_lang: str | None, lang: str | None) -> None:
+        """Warn once if the weights are of another language than the pipeline.
+
+        weights_lang, lang (str | None): The language of the weights and that of the pipeline; "xx" for several.
+        """
+        if self._has_warned_of_language or weights_lang == lang or not {None, "xx"}.isdisjoint((weights_lang, lang)):
+            return
+        self._has_warned_of_language = True
+        warnings.warn(
+            f"The pipeline is for the language {lang!r}, but the weights of '{self.name}' are of {weights_lang!r}, so its vectors "
+            f"will be of little use. Set weights to a directory for {lang!r}: `python -m spacy elmo convert` makes one from "
+            f"published weights, and `python -m spacy elmo pretrain` from text.",
+            stacklevel=2,
+        )
 
     def initialize_listener(self, listener: ElmoListener) -> None:
         """Give a listener the width of the biLM, and a mix of as many layers.

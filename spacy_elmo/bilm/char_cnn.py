@@ -1,4 +1,4 @@
-"""Characters to token vectors: filters, max-pooling, highways, projection.
+"""Words to token vectors, from their characters (filters, max-pooling, highways), from a table of words, or from both.
 
 Shape suffixes in addition to those of lstm.py: V character id, C position in a word, D character embedding, F filter.
 """
@@ -10,46 +10,61 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from .characters import N_CHARACTERS
 from .compiled import compiled
 from .config import BiLMConfig
 from .precision import product_dtype
 
 
 class CharCNN(nn.Module):
-    """The context-free token encoder (Peters et al. 2018, section 2.4; Kim et al. 2016).
+    """The context-free token encoder (Peters et al. 2018, section 2.4; Kim et al. 2016), with an optional table of words.
 
     config (BiLMConfig): The sizes.
     """
 
+    embedding: nn.Embedding  # where the model reads characters
+    word_embedding: nn.Embedding  # where it has a table of words
+
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
-        self.config = config
-        # Without given values, nn.Embedding on the meta device makes torch import its compiler, which takes two seconds.
-        values_VD = torch.empty(N_CHARACTERS, config.char_dim)
-        self.embedding = nn.Embedding(N_CHARACTERS, config.char_dim, _weight=values_VD)
+        self.activation = config.activation
+        if config.char_dim:
+            self.embedding = _make_embedding(config.n_characters, config.char_dim)
+        if config.word_dim:
+            self.word_embedding = _make_embedding(config.n_words, config.word_dim)
         # A filter is a linear layer over the characters in its window. A matrix product is equally fast for any number
         # of words, while conv1d has a set-up cost for each new batch shape.
         self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
         self.highways = nn.ModuleList(Highway(config.n_filters) for _ in range(config.highways))
-        self.projection = (
-            nn.Linear(config.n_filters, config.projection) if config.n_filters != config.projection else nn.Identity()
-        )
+        self.projection = nn.Linear(config.unprojected, config.projection) if config.projects_tokens else nn.Identity()
 
-    def forward(self, chars_UC: Tensor) -> Tensor:
-        """Encode words from their characters, without context.
+    def forward(self, chars_UC: Tensor | None, words_U: Tensor | None = None) -> Tensor:
+        """Encode words without context.
 
-        chars_UC (Tensor): Character ids, padded to the same length. The max-pool includes the padding: a word needs at
-            least `widest_filter` padding characters, or `max_chars` in all, for the same vector in every batch.
+        chars_UC (Tensor | None): Character ids, padded to the same length, if the model reads characters. The max-pool
+            includes the padding: a word needs at least `widest_filter` padding characters, or `max_chars` in all, for the
+            same vector in every batch.
+        words_U (Tensor | None): Rows in the table of words, if the model has one.
         RETURNS (Tensor): vectors_UP.
         """
+        parts = [] if words_U is None else [self.word_embedding(words_U)]
+        if chars_UC is not None:
+            parts.append(self._read_characters(chars_UC))
+        vectors_UP: Tensor = self.projection(parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1))
+        return vectors_UP
+
+    def _read_characters(self, chars_UC: Tensor) -> Tensor:
+        """RETURNS (Tensor): vectors_UF."""
         weights = (weight for filter_ in self.filters for weight in (filter_.weight, filter_.bias))
         pooled_UF = _Filters.apply(self.embedding(chars_UC), *weights)  # type: ignore[no-untyped-call]
-        vectors_UF = torch.relu(pooled_UF) if self.config.activation == "relu" else torch.tanh(pooled_UF)
+        vectors_UF = torch.relu(pooled_UF) if self.activation == "relu" else torch.tanh(pooled_UF)
         for highway in self.highways:
             vectors_UF = highway(vectors_UF)
-        vectors_UP: Tensor = self.projection(vectors_UF)
-        return vectors_UP
+        return vectors_UF
+
+
+def _make_embedding(n_rows: int, width: int) -> nn.Embedding:
+    # Without given values, nn.Embedding on the meta device makes torch import its compiler, which takes two seconds.
+    return nn.Embedding(n_rows, width, _weight=torch.empty(n_rows, width))
 
 
 class Highway(nn.Module):

@@ -1,8 +1,14 @@
-"""The sizes of a biLM, checked once."""
+"""The sizes of a biLM and what it reads, checked once."""
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from .characters import Alphabet
+from .word_table import N_EXTRA_ROWS
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 ACTIVATIONS = ("relu", "tanh")
 
@@ -22,16 +28,23 @@ LARGEST_CLIP = 1e30  # with room for the arithmetic of float32
 class BiLMConfig:
     """The sizes and options of a biLM. A new field needs a default, so that existing files still load.
 
-    char_dim (int): Width of a character's embedding.
+    char_dim (int): Width of a character's embedding; 0 for a model that reads no characters, but words of a table.
     filters (tuple): Pairs of (width in characters, number of filters).
     highways (int): Highway layers over the filters' output.
     activation (str): "relu" or "tanh", after max-pooling over a word.
-    max_chars (int): The maximum number of bytes of a word that are read, the marks of its start and end included.
+    max_chars (int): The maximum number of bytes of a word that are read, or of characters if the model has a table of them,
+        the marks of its start and end included.
     projection (int): Width of a token vector, and of each direction's output.
     cells (int): Memory cells of each LSTM layer and direction.
     depth (int): LSTM layers of each direction.
     cell_clip, projection_clip (float | None): Bounds of the memory cells and of the projected output.
     skip_connections (bool): Add a layer's input to its output, from the second layer on.
+    characters (str | None): The characters that the model knows, in the order of their embeddings; None for UTF-8 bytes.
+    words (tuple | None): The words of a table of embeddings, in its order; None without such a table.
+    word_dim (int): Width of a word's embedding in that table.
+    always_project (bool): Whether there are projections even where they do not change a width.
+    lang (str | None): The language of the text that the model was trained on, as spaCy writes it, if it is known.
+    normalize (str | None): The Unicode normal form that words are converted to before the model reads them.
     """
 
     char_dim: int
@@ -45,16 +58,29 @@ class BiLMConfig:
     cell_clip: float | None
     projection_clip: float | None
     skip_connections: bool
+    characters: str | None = field(default=None, repr=False)
+    words: tuple[str, ...] | None = field(default=None, repr=False)
+    word_dim: int = 0
+    always_project: bool = False
+    lang: str | None = None
+    normalize: NormalForm | None = None
 
     def __post_init__(self) -> None:
-        for name in ("char_dim", "projection", "cells"):
-            _check_integer(name, getattr(self, name), 1, MOST_UNITS)
+        _check_words(self.words, self.word_dim)
+        for name, least in (("char_dim", 1 if self.words is None else 0), ("projection", 1), ("cells", 1)):
+            _check_integer(name, getattr(self, name), least, MOST_UNITS)
         _check_integer("depth", self.depth, 1, MOST_LAYERS)
         _check_integer("highways", self.highways, 0, MOST_LAYERS)
         _check_integer("max_chars", self.max_chars, 3, MOST_UNITS)
-        _check_filters(self.filters, self.max_chars)
+        if self.char_dim:
+            _check_filters(self.filters, self.max_chars)
+            _check_characters(self.characters)
+        elif self.filters or self.highways or self.characters is not None:
+            raise ValueError("A model with char_dim = 0 reads no characters, so filters must be [] and highways 0.")
         # JSON has lists; a frozen config needs tuples to be hashable.
         object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))
+        if self.words is not None:
+            object.__setattr__(self, "words", tuple(self.words))
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r:.80}.")
         for name in ("cell_clip", "projection_clip"):
@@ -62,8 +88,21 @@ class BiLMConfig:
             is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
             if clip is not None and not (is_number and 0 < clip <= LARGEST_CLIP):
                 raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r:.80}.")
-        if not isinstance(self.skip_connections, bool):
-            raise ValueError(f"skip_connections must be true or false, got {self.skip_connections!r:.80}.")
+        for name in ("skip_connections", "always_project"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r:.80}.")
+        check_lang(self.lang)
+        check_normalize(self.normalize)
+
+    @property
+    def n_characters(self) -> int:
+        """RETURNS (int): Rows of the embedding of characters, marks included."""
+        return len(Alphabet(self.characters))
+
+    @property
+    def n_words(self) -> int:
+        """RETURNS (int): Rows of the table of words, marks included."""
+        return 0 if self.words is None else len(self.words) + N_EXTRA_ROWS
 
     @property
     def n_filters(self) -> int:
@@ -76,13 +115,32 @@ class BiLMConfig:
         return max(width for width, _ in self.filters)
 
     @property
+    def unprojected(self) -> int:
+        """RETURNS (int): Width of a token vector before the projection."""
+        return self.word_dim + self.n_filters
+
+    @property
+    def projects_tokens(self) -> bool:
+        """RETURNS (bool): Whether token vectors are projected."""
+        return self.always_project or self.unprojected != self.projection
+
+    @property
+    def projects_cells(self) -> bool:
+        """RETURNS (bool): Whether the output of the memory cells is projected."""
+        return self.always_project or self.cells != self.projection
+
+    @property
     def width(self) -> int:
         """RETURNS (int): Width of a layer: both directions concatenated."""
         return 2 * self.projection
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict): The sizes as JSON has them."""
-        return {**dataclasses.asdict(self), "filters": [list(pair) for pair in self.filters]}
+        """RETURNS (dict): The sizes as JSON has them, without those that have their default: earlier releases do not know
+        them."""
+        filters, words = [list(pair) for pair in self.filters], None if self.words is None else list(self.words)
+        values = {**vars(self), "filters": filters, "words": words}
+        fields = dataclasses.fields(self)
+        return {field.name: values[field.name] for field in fields if values[field.name] != field.default}
 
     @classmethod
     def required_fields(cls) -> dict[str, bool]:
@@ -108,9 +166,38 @@ class BiLMConfig:
         return cls(**data)
 
 
+def check_lang(lang: Any) -> None:
+    """Check that a language looks like a code, such as "de". spaCy lets plugins add any."""
+    if lang is not None and not (isinstance(lang, str) and re.fullmatch(r"[\w-]{2,32}", lang)):
+        raise ValueError(f"lang must be the code of a language, such as 'de', got {lang!r:.80}.")
+
+
+def check_normalize(form: Any) -> None:
+    """Check the name of a Unicode normal form."""
+    if form is not None and form not in get_args(NormalForm):
+        raise ValueError(f"normalize must be one of {', '.join(get_args(NormalForm))}, got {form!r:.80}.")
+
+
 def _check_integer(name: str, value: Any, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r:.80}.")
+
+
+def _check_characters(characters: Any) -> None:
+    if characters is not None and not (isinstance(characters, str) and len(set(characters)) == len(characters)):
+        raise ValueError(f"characters must be a text that has each character once, got {characters!r:.80}.")
+
+
+def _check_words(words: Any, word_dim: Any) -> None:
+    if words is None:
+        if word_dim != 0:
+            raise ValueError(f"word_dim must be 0 without words, got {word_dim!r:.80}.")
+        return
+    _check_integer("word_dim", word_dim, 1, MOST_UNITS)
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"words must be a list of texts, got {words!r:.80}.")
+    if len(set(words)) < len(words):
+        raise ValueError(f"words must have each word once, got {len(words) - len(set(words))} of them more than once.")
 
 
 def _check_filters(filters: Any, max_chars: int) -> None:

@@ -107,7 +107,7 @@ class BiLSTMLayer(nn.Module):
         self.weight = nn.Parameter(torch.empty(2, 2 * config.projection, 4 * config.cells))
         self.bias = nn.Parameter(torch.empty(2, 4 * config.cells))
         self.projection = (
-            nn.Parameter(torch.empty(2, config.cells, config.projection)) if config.cells != config.projection else None
+            nn.Parameter(torch.empty(2, config.cells, config.projection)) if config.projects_cells else None
         )
 
     def forward(

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import get_args
+from unicodedata import normalize
 
 import numpy
 import torch
 from torch import Tensor, nn
 
 from .char_cnn import CharCNN
-from .characters import Word, encode_word, pad_spellings
+from .characters import Alphabet, Mark, Word, encode_word, pad_spellings
 from .config import BiLMConfig, InitialState
 from .lstm import BiLSTM
 from .state import State
 from .threads import run_side_by_side
+from .word_table import WordTable
 
 # The number of words in a batch of the char CNN: large enough for fast products, and small enough that few short words
 # are padded to the length of a long one.
@@ -21,7 +23,7 @@ WORDS_AT_ONCE = 256
 
 
 class BiLM(nn.Module):
-    """A character CNN under a stack of LSTMs in each direction (Peters et al. 2018, section 2).
+    """A token encoder under a stack of LSTMs in each direction (Peters et al. 2018, section 2).
 
     A new model has no usable weights: fill it with `initialize`, or load one with `weights.load_weights`.
 
@@ -34,6 +36,8 @@ class BiLM(nn.Module):
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
         self.config = config
+        self.alphabet = Alphabet(config.characters)
+        self.word_table = None if config.words is None else WordTable(config.words)
         self.char_cnn = CharCNN(config)
         self.lstm = BiLSTM(config)
         # The state at the start of a sentence, if the weights include one: (L, 2, P) and (L, 2, H).
@@ -47,9 +51,15 @@ class BiLM(nn.Module):
         return None if hidden is None or cell is None else State(hidden, cell)
 
     @property
+    def any_weight(self) -> Tensor:
+        """RETURNS (Tensor): A weight that stays in full precision: new tensors get its device and type."""
+        char_cnn = self.char_cnn
+        return (char_cnn.embedding if self.config.char_dim else char_cnn.word_embedding).weight
+
+    @property
     def device(self) -> torch.device:
         """RETURNS (torch.device): The device of the weights."""
-        return self.char_cnn.embedding.weight.device
+        return self.any_weight.device
 
     def initialize(self, seed: int) -> "BiLM":
         """Fill the model with random weights. The same seed gives the same weights on every platform.
@@ -73,14 +83,22 @@ class BiLM(nn.Module):
         RETURNS (Tensor): vectors_UP, in the order of the words.
         """
         config = self.config
-        spellings = [encode_word(word, config.max_chars) for word in words]
+        if config.normalize is not None:
+            words = [word if isinstance(word, Mark) else normalize(config.normalize, word) for word in words]
+        spellings = [encode_word(word, config.max_chars, self.alphabet) for word in words]
         order = sorted(range(len(words)), key=lambda i: len(spellings[i]))
         tasks: list[Callable[[], Tensor]] = []
         for start in range(0, len(order), WORDS_AT_ONCE):
-            batch = [spellings[i] for i in order[start : start + WORDS_AT_ONCE]]
-            length = min(config.max_chars, len(batch[-1]) + config.widest_filter)
-            chars_UC = torch.as_tensor(pad_spellings(batch, length)).to(self.device)
-            tasks.append(partial(self.char_cnn, chars_UC))
+            batch = order[start : start + WORDS_AT_ONCE]
+            chars_UC = words_U = None
+            if config.char_dim:
+                length = min(config.max_chars, len(spellings[batch[-1]]) + config.widest_filter)
+                chars = pad_spellings([spellings[i] for i in batch], length, self.alphabet)
+                chars_UC = torch.as_tensor(chars).to(self.device)
+            if self.word_table is not None:
+                rows = self.word_table.find_rows([words[i] for i in batch], config.max_chars)
+                words_U = torch.as_tensor(rows).to(self.device)
+            tasks.append(partial(self.char_cnn, chars_UC, words_U))
         vectors = [task() for task in tasks] if torch.is_grad_enabled() else run_side_by_side(tasks)
         back = torch.as_tensor(numpy.argsort(order)).to(self.device)
         return torch.cat(vectors)[back]
@@ -94,7 +112,7 @@ class BiLM(nn.Module):
         """
         if initial_state not in get_args(InitialState):
             raise ValueError(f"initial_state must be one of {get_args(InitialState)}, got {initial_state!r}.")
-        config, like = self.config, self.char_cnn.embedding.weight
+        config, like = self.config, self.any_weight
         state = self.initial_state if initial_state == "stored" else None
         if state is None:
             widths = (config.projection, config.cells)

@@ -20,7 +20,7 @@ def pack_layers(bilm: BiLM) -> BiLM:
     bilm (BiLM): The model. It cannot be trained any more.
     RETURNS (BiLM): The model itself.
     """
-    if can_pack(bilm.char_cnn.embedding.weight):
+    if can_pack(bilm.any_weight):
         layers = [cast(BiLSTMLayer, layer) for layer in bilm.lstm.layers]
         with torch.no_grad():
             bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.directions(), layer.bias.detach()) for layer in layers)

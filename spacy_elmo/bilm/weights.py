@@ -22,13 +22,14 @@ from .int8 import to_int8
 from .model import BiLM
 
 CONFIG, TENSORS = "config.json", "model.safetensors"
+OF_ANOTHER_FORMAT = "token_embedder.pkl"  # in models of ELMoForManyLangs, which have a config.json as well
 INITIAL_STATE = {"initial_hidden", "initial_cell"}
 PRECISION = "precision"  # the key of the config
 
-# The version of the config, in a weights directory as in a serialized pipeline. Version 0 had the same fields, but no
-# number. Version 2 has the precision of the weights: it is written only where that is not float32 or float16, so that older
-# releases can read the others.
-FORMAT_VERSION = 2
+# The version of the config, in a weights directory as in a serialized pipeline. Version 0 had the same fields as version 1,
+# but no number. Version 2 has the precision of the weights, if that is not float32 or float16. Version 3 has fields with
+# defaults, such as the language. The lowest version that fits is written, so that older releases can read what they know.
+FORMAT_VERSION = 3
 
 
 def save_weights(bilm: BiLM, directory: Path, *, dtype: torch.dtype = torch.float32) -> None:
@@ -50,7 +51,8 @@ def write_weights(bilm: BiLM, draft: Path, *, dtype: torch.dtype = torch.float32
     dtype (torch.dtype): The precision of other weights on disk. Float16 halves the file, and changes values by one part in
         two thousand.
     """
-    (draft / CONFIG).write_text(json.dumps(_config_to_dict(bilm), indent=2) + "\n", encoding="utf8")
+    config = json.dumps(_config_to_dict(bilm), indent=2, ensure_ascii=False)
+    (draft / CONFIG).write_text(config + "\n", encoding="utf8")
     tensors = _tensors(bilm)
     if precision_of(bilm) != "int8":
         tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
@@ -125,7 +127,7 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
 
 def _load_config(directory: Path) -> tuple[BiLMConfig, Precision]:
     path = directory / CONFIG
-    if not path.is_file():
+    if not path.is_file() or (directory / OF_ANOTHER_FORMAT).is_file():
         raise ValueError(_explain_missing(directory))
     try:
         return _config_from_dict(json.loads(path.read_text(encoding="utf8")), path)
@@ -136,10 +138,13 @@ def _load_config(directory: Path) -> tuple[BiLMConfig, Precision]:
 
 
 def _config_to_dict(bilm: BiLM) -> dict[str, Any]:
-    config = bilm.config.to_dict()
-    if precision_of(bilm) == "float32":
-        return add_version(config, current=FORMAT_VERSION - 1)  # older releases can read it
-    return add_version({**config, PRECISION: precision_of(bilm)}, current=FORMAT_VERSION)
+    config, precision = bilm.config.to_dict(), precision_of(bilm)
+    stored = {} if precision == "float32" else {PRECISION: precision}
+    is_required = BiLMConfig.required_fields()
+    version = 2 if stored else 1
+    if not all(is_required[name] for name in config):
+        version = FORMAT_VERSION
+    return add_version({**config, **stored}, current=version)
 
 
 def _config_from_dict(data: Any, where: Path | str) -> tuple[BiLMConfig, Precision]:
@@ -196,7 +201,12 @@ def _explain_missing(directory: Path) -> str:
     if not directory.exists():
         return f"There is no weights directory at {directory}."
     if not directory.is_dir():
-        return f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}."
+        return (
+            f"{directory} is a file. Give the directory that holds {CONFIG} and {TENSORS}. For a published model in a ZIP file, "
+            f"first run: python -m spacy elmo convert {directory} OUT"
+        )
+    if (directory / OF_ANOTHER_FORMAT).is_file():
+        return f"{directory} is a model of ELMoForManyLangs. First run: python -m spacy elmo convert {directory} OUT"
     message = f"The directory {directory} has no {CONFIG}, so it is not a weights directory."
     published = sorted(path.name for path in directory.iterdir() if path.suffix in (".hdf5", ".h5"))
     if (directory / "model-best" / CONFIG).is_file():

@@ -34,7 +34,7 @@ class WordCache:
         """
         with self._lock:
             if not len(self._vectors_UP):
-                self._vectors_UP = bilm.char_cnn.embedding.weight.new_empty(self._capacity, bilm.config.projection)
+                self._vectors_UP = bilm.any_weight.new_empty(self._capacity, bilm.config.projection)
             new = [word for word in words if word not in self._row_by_word]
             if len(self._row_by_word) + len(new) > self._capacity:
                 self._row_by_word.clear()

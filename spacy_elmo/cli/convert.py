@@ -1,13 +1,16 @@
 """`spacy elmo convert`: weights from one format to another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..bilm.config import NormalForm
 from ..formats import FORMATS, detect_format, get_format
+from ..formats.archives import unpacked
 
 if TYPE_CHECKING:
     from ..bilm.model import BiLM
@@ -21,7 +24,7 @@ def convert_cli(
     paths: list[Path] = Arg(
         ...,
         metavar="SOURCE... OUT",
-        help="The weights to convert (the two files of a published model, or a weights directory), then the directory to write",
+        help="The weights to convert (the two files of a published model, the directory of a model, or a ZIP file), then the directory to write",
     ),
     source_format: str | None = Opt(
         None, "--from", "-f", help=f"The format to read: {READABLE}. By default it is detected"
@@ -32,6 +35,18 @@ def convert_cli(
         "--precision",
         "-p",
         help=f"The precision to store the weights in: {', '.join(PRECISIONS)}. Float16 makes the file half as large, int8 a quarter",
+    ),
+    lang: str | None = Opt(
+        None,
+        "--lang",
+        "-l",
+        help="The language of the model, such as de. It is stored with the weights, and a pipeline of another language warns",
+    ),
+    normalize: str | None = Opt(
+        None,
+        "--normalize",
+        "-n",
+        help=f"The Unicode normal form that the model reads words in: {', '.join(get_args(NormalForm))}, or none. It is stored with the weights",
     ),
     warm_up: Path | None = Opt(
         None,
@@ -49,6 +64,10 @@ def convert_cli(
 
         python -m spacy elmo convert options.json weights.hdf5 OUT
 
+    Models of ELMoForManyLangs are directories or ZIP files. Their vectors need words in the form of their training text:
+
+        python -m spacy elmo convert 142.zip OUT --lang de --normalize NFKC
+
     With --precision int8 the directory is a quarter as large. It is meant for precision = "int8" of the component, but runs
     in float32, too.
 
@@ -64,7 +83,14 @@ def convert_cli(
     *source, target = paths
     try:
         bilm, settled = convert(
-            source, target, from_=source_format, to=target_format, precision=precision, warm_up=warm_up
+            source,
+            target,
+            from_=source_format,
+            to=target_format,
+            precision=precision,
+            warm_up=warm_up,
+            lang=lang,
+            normalize=normalize,
         )
     except (ValueError, ImportError, OSError) as error:
         msg.fail("Could not convert the weights", str(error), exits=1)
@@ -72,7 +98,7 @@ def convert_cli(
     msg.good(
         f"Wrote {target}",
         f"{n_parameters:,} parameters in {precision}, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
-        f"initial state {'zero' if bilm.initial_state is None else 'stored'}",
+        f"language {bilm.config.lang or 'not given'}, initial state {'zero' if bilm.initial_state is None else 'stored'}",
     )
     if not settled:
         msg.warn("The text was too short: the stored initial state had not settled yet. Use a longer text")
@@ -88,6 +114,8 @@ def convert(
     to: str,
     precision: str = "float32",
     warm_up: Path | None = None,
+    lang: str | None = None,
+    normalize: str | None = None,
 ) -> tuple["BiLM", bool]:
     """Convert weights.
 
@@ -97,6 +125,8 @@ def convert(
     to (str): The format to write.
     precision (str): The precision to store the weights in.
     warm_up (Path | None): A text to find an initial state from, one tokenized sentence per line.
+    lang (str | None): The language of the model; None to keep the one that is stored, if any.
+    normalize (str | None): The normal form that the model reads words in; "none" for none, None to keep the one that is stored.
     RETURNS (tuple[BiLM, bool]): The model, and whether its initial state had settled at the end of the text; true
         without a text.
     """
@@ -104,8 +134,13 @@ def convert(
     from ..corpora.read import read_corpus
 
     writer = get_format(to, to_write=True)
-    reader = detect_format(source) if from_ is None else get_format(from_)
-    bilm = reader.read(source)
+    with unpacked(source) as paths:
+        reader = detect_format(paths) if from_ is None else get_format(from_)
+        bilm = reader.read(paths)
+    if lang is not None:
+        bilm.config = replace(bilm.config, lang=lang)
+    if normalize is not None:
+        bilm.config = replace(bilm.config, normalize=None if normalize == "none" else cast(NormalForm, normalize))
     settled = True
     if warm_up is not None:
         _, settled = find_initial_state(bilm, list(read_corpus(warm_up, lang=None)))

@@ -46,6 +46,7 @@ def pretrain_cli(
                 overwrite=overwrite,
                 show_progress=show_sentences if is_first_process() else None,
                 report=msg.info,
+                warn=msg.warn,
             )
     except (ValueError, OSError, FloatingPointError) as error:
         if not is_first_of_its_machine():

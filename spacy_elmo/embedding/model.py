@@ -19,7 +19,7 @@ from ..files.checksums import checksum
 from ..files.versions import installed_version
 from ..layers.encoder import shim_of
 from ..layers.fixed_mix import fixed_weights
-from ..models import find_existing_weights
+from ..models import choose_model, find_existing_weights
 from ..pipeline import Elmo
 from .settings import ALL, LAYER_CHOICES, MIXED, EmbeddingSettings
 
@@ -61,7 +61,7 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
     """
     nlp = _load_pipeline(settings)
     name = _find_elmo(nlp)
-    identity = _identify(settings, has_weights=name is not None)
+    identity = _identify(settings, nlp.lang, has_weights=name is not None)
     if name is None:
         name = "elmo"
         nlp.add_pipe(name, config={"weights": settings.weights, "precision": settings.precision})
@@ -124,9 +124,9 @@ def _choose_layers(elmo: Elmo, layers: str | int, n_layers: int) -> Callable[[Do
     return lambda doc: numpy.tensordot(weights, doc._.elmo_layers, axes=1)
 
 
-def _identify(settings: EmbeddingSettings, *, has_weights: bool) -> dict[str, str]:
+def _identify(settings: EmbeddingSettings, lang: str | None, *, has_weights: bool) -> dict[str, str]:
     return {
-        "weights": "" if has_weights else checksum(find_existing_weights(settings.weights)),
+        "weights": "" if has_weights else checksum(find_existing_weights(choose_model(settings.weights, lang))),
         "pipeline": "" if settings.pipeline is None else checksum(_find_pipeline(settings.pipeline)),
         "spacy-elmo": installed_version() or "",
         "spacy": version("spacy"),

@@ -7,7 +7,7 @@ from typing import Any
 from confection import Config
 
 from ..files.checksums import checksum
-from ..models import find_weights
+from ..models import choose_model, find_weights
 
 REPLACED = "below"  # the checksum is compared, not the path; 0.1.0 wrote this value
 DIFFERENCES = {
@@ -40,7 +40,8 @@ def make_identity(
         if _is_path(value) and not output.resolve().is_relative_to(Path(value).resolve()):
             paths[f"paths.{name}"] = Path(value)
             config["paths"][name] = REPLACED
-    others = {name: find_weights(weights) for name, weights in _find_elmo_weights(values)}
+    lang = values["nlp"]["lang"]
+    others = {name: find_weights(weights) for name, weights in _find_elmo_weights(values, lang)}
     others |= {name: Path(value) for name, value in _find_paths(values)}
     for name, path in others.items():
         if path.exists() and path not in paths.values():
@@ -63,15 +64,16 @@ def find_difference(found: dict[str, str], expected: dict[str, str]) -> str | No
     return None
 
 
-def _find_elmo_weights(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
-    """Find the `weights` of every ELMo in a config: the name of the setting, and its value."""
+def _find_elmo_weights(section: dict[str, Any], lang: str, prefix: str = "") -> Iterator[tuple[str, str | None]]:
+    """Find the `weights` of every ELMo in a config: the name of the setting, and its value. A component without any takes the
+    model of the language."""
     is_component = section.get("factory") == "elmo" and section.get("model") is None
     weights = section.get("weights")
     if (is_component or section.get("@architectures") == "spacy_elmo.Elmo.v1") and isinstance(weights, str | None):
-        yield f"{prefix}weights", weights
+        yield f"{prefix}weights", choose_model(weights, lang) if is_component else weights
     for name, value in section.items():
         if isinstance(value, dict):
-            yield from _find_elmo_weights(value, f"{prefix}{name}.")
+            yield from _find_elmo_weights(value, lang, f"{prefix}{name}.")
 
 
 def _find_paths(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

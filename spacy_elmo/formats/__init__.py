@@ -66,7 +66,11 @@ class Format:
         return import_module(f"{__name__}.{self.module}")
 
 
+# A directory of ELMoForManyLangs has a config.json as well, so its files are looked for first.
 FORMATS = {
+    "elmoformanylangs": Format(
+        "elmoformanylangs", "a directory with token_embedder.pkl and encoder.pkl", can_write=False
+    ),
     "spacy-elmo": Format(
         "weights_directory",
         "a directory with config.json",
@@ -104,4 +108,6 @@ def detect_format(paths: Sequence[Path]) -> Format:
         if found.recognizes(paths):
             return found
     supported = "; ".join(f"{name} ({found.files})" for name, found in FORMATS.items())
-    raise ValueError(f"No supported format fits {', '.join(map(str, paths))}. Supported: {supported}.")
+    raise ValueError(
+        f"No supported format fits {', '.join(map(str, paths))}. Supported: {supported}; or a ZIP file of these."
+    )

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     import h5py
 
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
+SUFFIXES = (".hdf5", ".h5")
 
 
 def recognizes(paths: Sequence[Path]) -> bool:
-    """RETURNS (bool): Whether the paths are two files. Which is which shows when they are read."""
+    """RETURNS (bool): Whether the paths are two files, or a directory with HDF5. Which is which shows when they are read."""
+    if len(paths) == 1 and paths[0].is_dir():
+        return any(path.suffix in SUFFIXES for path in paths[0].iterdir())
     return len(paths) == 2 and all(path.is_file() for path in paths)
 
 
 def read(paths: Sequence[Path]) -> BiLM:
     """Read a published model.
 
-    paths (Sequence[Path]): The options (JSON), then the weights (HDF5).
+    paths (Sequence[Path]): The options (JSON), then the weights (HDF5), or the directory that has them.
     RETURNS (BiLM): The model.
     """
+    if len(paths) == 1 and paths[0].is_dir():
+        paths = _find_files(paths[0])
     if len(paths) != 2:
         raise ValueError(f"Expected two files, the options and then the weights, got {len(paths)} paths.")
     options_path, weights_path = paths
@@ -59,12 +64,27 @@ def read(paths: Sequence[Path]) -> BiLM:
     return bilm
 
 
+def _find_files(directory: Path) -> list[Path]:
+    """Find the two files of a model: the publishers' names of them differ in what they start with."""
+    files = sorted(path for path in directory.iterdir() if path.is_file())
+    options = [path for path in files if path.name.endswith(OPTIONS)]
+    weights = [path for path in files if path.suffix in SUFFIXES]
+    if len(options) != 1 or len(weights) != 1:
+        raise ValueError(
+            f"Expected one file of options (*{OPTIONS}) and one of weights ({', '.join(SUFFIXES)}) in {directory}, got "
+            f"{', '.join(path.name for path in options + weights) or 'neither'}."
+        )
+    return options + weights
+
+
 def write(bilm: BiLM, directory: Path) -> None:
     """Write a model as published models are. The format cannot store an initial state, so it is left out.
 
-    bilm (BiLM): The model.
+    bilm (BiLM): The model. It must read bytes and nothing else.
     directory (Path): The directory for options.json and weights.hdf5.
     """
+    if problem := _find_problem(bilm.config):
+        raise ValueError(f"The format of bilm-tf cannot store this model: {problem}.")
     with write_directory(directory, files={OPTIONS, WEIGHTS}) as draft:
         (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
         # In memory first: on a full disk HDF5 ends the process.
@@ -92,7 +112,7 @@ def published_views(bilm: BiLM) -> dict[str, Tensor]:
         for name in ("carry", "transform"):
             views[f"CNN_high_{i}/W_{name}"] = ours[f"char_cnn.highways.{i}.{name}.weight"].T
             views[f"CNN_high_{i}/b_{name}"] = ours[f"char_cnn.highways.{i}.{name}.bias"]
-    if config.n_filters != config.projection:
+    if config.projects_tokens:
         views["CNN_proj/W_proj"] = ours["char_cnn.projection.weight"].T
         views["CNN_proj/b_proj"] = ours["char_cnn.projection.bias"]
     for direction in range(2):
@@ -100,7 +120,7 @@ def published_views(bilm: BiLM) -> dict[str, Tensor]:
             cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
             views[f"{cell}/W_0"] = ours[f"lstm.layers.{i}.weight"][direction]
             views[f"{cell}/B"] = ours[f"lstm.layers.{i}.bias"][direction]
-            if config.cells != config.projection:
+            if config.projects_cells:
                 views[f"{cell}/W_P_0"] = ours[f"lstm.layers.{i}.projection"][direction]
     return views
 
@@ -151,6 +171,19 @@ def _from_options(options: dict[str, Any]) -> BiLMConfig:
         projection_clip=lstm.get("proj_clip"),
         skip_connections=lstm.get("use_skip_connections", False),
     )
+
+
+def _find_problem(config: BiLMConfig) -> str | None:
+    """Find out why a model cannot be stored in this format, if it cannot."""
+    if config.words is not None:
+        return "it has a table of words"
+    if config.characters is not None:
+        return "it reads characters of its own, and not bytes"
+    if config.normalize is not None:
+        return f"it converts words to {config.normalize} before it reads them"
+    if config.always_project and config.projection in (config.cells, config.n_filters):
+        return "it has a projection where that does not change the width"
+    return None
 
 
 def _to_options(config: BiLMConfig) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .mix import fit_mix, mix, mixer_of, reset_mix
 from .settings import ElmoSettings, MixSettings
 
 if TYPE_CHECKING:
+    from ..bilm.config import BiLMConfig
     from ..bilm.model import BiLM
 
 InT = list[Doc]
@@ -61,15 +62,17 @@ def load(model: Model[InT, OutT]) -> "BiLM":
     return bilm
 
 
-def check_weights(settings: ElmoSettings) -> None:
+def check_weights(settings: ElmoSettings) -> "BiLMConfig":
     """Check that a weights directory exists and has the layers that the settings ask for, without reading the weights.
 
     settings (ElmoSettings): The settings.
+    RETURNS (BiLMConfig): The sizes of the biLM.
     """
     from .encoder import read_bilm_config
 
     config = read_bilm_config(settings)
     fit_mix(mix(settings), config.depth + 1, config.width)
+    return config
 
 
 def begin_step(encoder: Model[InT, list[Floats3d]]) -> None:

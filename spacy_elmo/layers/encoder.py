@@ -166,7 +166,7 @@ def _join_pieces(bilm: BiLM, pieces: list[Tensor], positions: list[int], length:
     """Join the pieces of a doc, each token's vectors at its position."""
     if pieces and len(positions) == length:
         return torch.cat(pieces, dim=1)
-    weight = bilm.char_cnn.embedding.weight
+    weight = bilm.any_weight
     layers_LTW = torch.zeros(
         (bilm.config.depth + 1, length, bilm.config.width), dtype=weight.dtype, device=weight.device
     )

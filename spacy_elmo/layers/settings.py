@@ -62,7 +62,8 @@ class ListenerSettings(MixSettings):
 class EncoderSettings:
     """How an encoder runs its biLM. They are not stored with the weights: a loaded pipeline takes them from its config.
 
-    weights (str | None): A weights directory, the name of a bundled model, or null for the default one.
+    weights (str | None): A weights directory, the name of a bundled model, or null for that of the pipeline's language, if
+        there is one, or else the default one.
     frozen (bool): Whether the biLM stays as it is in training. The mix is always trained.
     precision (str): "float32", or "int8" for a frozen biLM: several times faster, in a quarter of the memory, with vectors
         that differ a little.

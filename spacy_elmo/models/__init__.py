@@ -6,6 +6,18 @@ from pathlib import Path
 DEFAULT = "en_elmo_sm"
 
 
+def choose_model(weights: str | None, lang: str | None) -> str | None:
+    """Choose the bundled model of a language, where no weights are given. The name of a model starts with its language.
+
+    weights (str | None): A directory, the name of a bundled model, or None.
+    lang (str | None): The language, if it is known.
+    RETURNS (str | None): The weights, or the name of the model. None, the default model, if there is no other one.
+    """
+    if weights is not None or DEFAULT.startswith(f"{lang}_"):
+        return weights
+    return next((name for name in bundled_models() if name.startswith(f"{lang}_")), None)
+
+
 def find_weights(weights: str | None) -> Path:
     """Find a weights directory.
 

@@ -14,7 +14,7 @@ from ..bilm.config import BiLMConfig
 from ..files.atomic import draft_file
 from ..files.versions import NewerFormatError, add_version, take_version
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # since the sizes of a biLM can include its language
 # Keys of the file's header that hold the JSON of a checkpoint.
 METADATA_KEY, METADATA_KEY_OF_VERSION_0 = "run", "facts"
 

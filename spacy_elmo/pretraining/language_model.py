@@ -43,7 +43,7 @@ class LanguageModel(nn.Module):
         targets = torch.as_tensor(batch.targets_AN).to(bilm.device).flatten()
         keep = None if carry_state else self._keep(batch)
         # A biLM that is not trained runs in full precision, as it does in use, and keeps nothing for gradients.
-        is_trained = torch.is_grad_enabled() and bilm.char_cnn.embedding.weight.requires_grad
+        is_trained = torch.is_grad_enabled() and bilm.any_weight.requires_grad
         device = bilm.device.type
         is_cast = torch.is_autocast_enabled(device) and is_trained
         with (
@@ -71,7 +71,7 @@ class LanguageModel(nn.Module):
         return torch.stack(halves, dim=1).flatten(0, 1)
 
     def _keep(self, batch: Batch) -> list[Tensor | None]:
-        like = self.bilm.char_cnn.embedding.weight
+        like = self.bilm.any_weight
         return [
             torch.as_tensor(~starts_B).to(like).unsqueeze(-1) if starts_B.any() else None
             for starts_B in batch.starts_TB

@@ -1,6 +1,8 @@
 """From a config to a trained model: tokenize the corpora, find the vocabulary, make or load the model, and run."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from glob import escape
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -13,7 +15,8 @@ from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
 from ..corpora.files import find_files
-from ..corpora.read import make_splitter
+from ..corpora.language_check import find_language_problem
+from ..corpora.read import make_splitter, read_corpus
 from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
@@ -22,7 +25,7 @@ from .model_files import has_softmax, load_language_model, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
-from .processes import join_processes
+from .processes import is_first_process, join_processes
 from .run import PretrainingRun, Report, Result
 from .settings import CorpusSettings, PretrainingSettings, load_run_config, read_settings
 from .softmax import Softmax
@@ -42,6 +45,7 @@ def pretrain(
     overwrite: bool = False,
     show_progress: ShowProgress | None = None,
     report: Report | None = None,
+    warn: Report | None = None,
 ) -> Result:
     """Pretrain a language model. A script that calls this needs a main guard if `n_process` is above 1.
 
@@ -52,6 +56,7 @@ def pretrain(
     overwrite (bool): Whether an existing run may be replaced, once all is ready for the new one.
     show_progress (ShowProgress | None): Shows the progress of tokenizing.
     report (Report | None): Called with each line of a summary, before the training starts.
+    warn (Report | None): Called with what may be wrong with the language of the text, before it is tokenized.
     RETURNS (Result): The result.
     """
     checkpoint = Checkpoint.from_disk(output / CHECKPOINT) if resume else None
@@ -63,6 +68,9 @@ def pretrain(
         _check_same_config(config, checkpoint.identity.config, output)
     else:
         _check_inputs(settings)
+        if warn is not None and is_first_process():
+            for problem in _find_language_problems(settings):
+                warn(problem)
     check_makers(settings.make_optimizer, settings.make_schedule)
     with join_processes() as processes:
         with processes.first_before_others():
@@ -80,6 +88,8 @@ def pretrain(
         processes.check_same(train_corpus.sha256, "training text")
         processes.check_same(dev_corpus.sha256, "dev text")
         model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
+        bilm_config = model.bilm.config
+        model.bilm.config = replace(bilm_config, lang=bilm_config.lang or settings.corpus.lang)
         run = PretrainingRun(
             settings=settings,
             identity=RunIdentity(
@@ -113,6 +123,19 @@ def _check_inputs(settings: PretrainingSettings) -> None:
     vocabulary = settings.vocabulary.path
     if vocabulary is not None and not Path(vocabulary).is_file():
         raise ValueError(f"There is no vocabulary at {vocabulary}. Make one with: python -m spacy elmo init-vocab")
+
+
+def _find_language_problems(settings: PretrainingSettings) -> Iterator[str]:
+    """Compare the languages of the text, of the config and of the weights."""
+    corpus, bilm = settings.corpus, settings.bilm
+    model_lang = (bilm if isinstance(bilm, BiLMConfig) else load_config(bilm)).lang
+    if corpus.lang not in (None, "xx", model_lang) and model_lang not in (None, "xx"):
+        yield f"[corpus] lang is {corpus.lang!r}, but the weights are of {model_lang!r}. They keep that language."
+    lang = corpus.lang or model_lang
+    if lang is not None:
+        problem = find_language_problem(read_corpus(Path(corpus.train), lang=corpus.lang), lang)
+        if problem is not None:
+            yield f"{problem} Is [corpus] lang right? It also decides how the text is tokenized."
 
 
 def _prepare_corpus(

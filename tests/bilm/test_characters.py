@@ -1,4 +1,4 @@
-"""Words as byte ids."""
+"""Words as ids of bytes, or of the characters of a table."""
 
 import numpy
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from spacy_elmo.bilm.characters import N_CHARACTERS, Mark, Word, encode_word, pad_spellings
+from spacy_elmo.bilm.characters import N_CHARACTERS, Alphabet, Mark, Word, encode_word, pad_spellings
 
 from .. import reference
 
@@ -69,3 +69,27 @@ def test_pad_spellings_fills_up_with_padding() -> None:
 def test_pad_spellings_does_not_cut() -> None:
     with pytest.raises(ValueError, match="could not broadcast"):
         pad_spellings([[258, 97, 98, 259]], 3)
+
+
+@pytest.mark.parametrize(
+    ("word", "max_chars", "expected"),
+    [
+        ("", 50, [5, 6]),
+        ("日b", 50, [5, 0, 2, 6]),
+        ("日x", 50, [5, 0, 8, 6]),
+        ("\ud800", 50, [5, 8, 6]),
+        ("aaab", 5, [5, 1, 1, 1, 6]),  # characters, whatever their bytes
+        ("日日日日", 5, [5, 0, 0, 0, 6]),
+        ("<bos>", 50, [5, 8, 2, 8, 8, 8, 6]),
+        (Mark.BEGIN_SENTENCE, 50, [5, 3, 6]),
+        (Mark.END_SENTENCE, 3, [5, 4, 6]),
+    ],
+)
+def test_encode_word_looks_characters_up(word: Word, max_chars: int, expected: list[int]) -> None:
+    assert encode_word(word, max_chars, Alphabet("日ab")) == expected
+
+
+def test_alphabets_number_the_marks_in_the_same_order() -> None:
+    assert len(Alphabet()) == N_CHARACTERS == 261
+    assert len(Alphabet("日ab")) == 3 + 6
+    assert_array_equal(pad_spellings([[5, 6]], 4, Alphabet("日ab")), [[5, 6, 7, 7]])

@@ -32,6 +32,23 @@ from ..helpers import SIZES, small_config
         ({"projection_clip": -3.0}, "projection_clip must be a number above 0, or null for no clipping, got -3.0"),
         ({"projection_clip": True}, "projection_clip must be a number above 0, or null for no clipping, got True"),
         ({"skip_connections": 1}, "skip_connections must be true or false, got 1"),
+        ({"always_project": None}, "always_project must be true or false, got None"),
+        ({"characters": "abca"}, "characters must be a text that has each character once, got 'abca'"),
+        ({"characters": ["a"]}, r"characters must be a text that has each character once, got \['a'\]"),
+        ({"word_dim": 3}, "word_dim must be 0 without words, got 3"),
+        ({"words": ["a"]}, r"word_dim must be a whole number from 1 to \d+, got 0"),
+        ({"words": "ab", "word_dim": 3}, "words must be a list of texts, got 'ab'"),
+        ({"words": ["a", 1], "word_dim": 3}, r"words must be a list of texts, got \['a', 1\]"),
+        ({"words": ["a", "b", "a"], "word_dim": 3}, "words must have each word once, got 1 of them more than once"),
+        ({"char_dim": 0}, r"char_dim must be a whole number from 1 to \d+, got 0"),
+        (
+            {"char_dim": 0, "words": ["a"], "word_dim": 3},
+            r"reads no characters, so filters must be \[\] and highways 0",
+        ),
+        ({"lang": "to German"}, "lang must be the code of a language, such as 'de', got 'to German'"),
+        ({"lang": 3}, "lang must be the code of a language, such as 'de', got 3"),
+        ({"normalize": "nfkc"}, "normalize must be one of NFC, NFD, NFKC, NFKD, got 'nfkc'"),
+        ({"normalize": ["NFC"]}, r"normalize must be one of NFC, NFD, NFKC, NFKD, got \['NFC'\]"),
     ],
 )
 def test_config_refuses_sizes_that_make_no_sense(changes: dict[str, Any], message: str) -> None:
@@ -45,3 +62,20 @@ def test_config_survives_json_shapes() -> None:
     assert BiLMConfig.from_dict(config.to_dict()) == config
     assert len({config, small_config(), small_config(depth=1)}) == 2
     assert (config.n_filters, config.widest_filter, config.width) == (18, 3, 12)
+
+
+def test_fields_with_defaults_are_stored_only_if_they_are_set() -> None:
+    changes = {
+        "characters": "日a",
+        "words": ["the"],
+        "word_dim": 2,
+        "always_project": True,
+        "lang": "ja",
+        "normalize": "NFC",
+    }
+    config = small_config(**changes)
+    assert config.to_dict() == {**SIZES, **changes}
+    assert BiLMConfig.from_dict(config.to_dict()) == config
+    assert len({config, small_config(**changes), small_config()}) == 2
+    assert (config.n_characters, config.n_words, config.unprojected) == (2 + 6, 1 + 3, 18 + 2)
+    assert (small_config().n_characters, small_config().n_words, small_config().unprojected) == (261, 0, 18)

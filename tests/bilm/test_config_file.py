@@ -10,6 +10,7 @@ import srsly
 import torch
 
 from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.bilm.frozen import freeze
 from spacy_elmo.bilm.weights import from_bytes, load_config, load_weights, save_weights, to_bytes
 
 from ..helpers import SIZES, random_bilm, small_config
@@ -56,10 +57,10 @@ def test_files_without_a_version_load(directory: Path) -> None:
     ("writer", "advice"), [({"spacy_elmo_version": "7.8.9"}, r"spacy-elmo 7\.8\.9 or later"), ({}, "a later release")]
 )
 def test_files_of_a_newer_format(directory: Path, writer: dict[str, str], advice: str) -> None:
-    config = {"format_version": 3, **writer, "sizes": "elsewhere"}
+    config = {"format_version": 4, **writer, "sizes": "elsewhere"}
     (directory / "config.json").write_text(json.dumps(config))
     message = (
-        rf"was written by a newer version of spacy-elmo: its format version is 3, .* up to 2\. Install {advice}\.$"
+        rf"was written by a newer version of spacy-elmo: its format version is 4, .* up to 3\. Install {advice}\.$"
     )
     for load in (load_config, load_weights):
         with pytest.raises(ValueError, match=rf"config\.json {message}"):
@@ -67,6 +68,26 @@ def test_files_of_a_newer_format(directory: Path, writer: dict[str, str], advice
     serialized = {**srsly.msgpack_loads(to_bytes(random_bilm())), "config": config}
     with pytest.raises(ValueError, match=rf"^the serialized biLM {message}"):
         from_bytes(srsly.msgpack_dumps(serialized))
+
+
+@pytest.mark.parametrize(
+    ("changes", "precision", "version"),
+    [({}, "float32", 1), ({}, "int8", 2), ({"lang": "de"}, "float32", 3), ({"normalize": "NFC"}, "int8", 3)],
+)
+def test_the_lowest_version_that_fits_is_written(
+    tmp_path: Path, changes: dict[str, Any], precision: Any, version: int
+) -> None:
+    save_weights(freeze(random_bilm(**changes), precision), tmp_path / "weights")
+    assert json.loads((tmp_path / "weights" / "config.json").read_text())["format_version"] == version
+    assert load_config(tmp_path / "weights") == small_config(**changes)
+
+
+def test_tables_are_written_as_text(tmp_path: Path) -> None:
+    save_weights(random_bilm(characters="日本\n", words=["naïve"], word_dim=2), tmp_path / "weights")
+    text = (tmp_path / "weights" / "config.json").read_text(encoding="utf8")
+    assert '"characters": "日本\\n"' in text
+    assert '"naïve"' in text
+    assert load_config(tmp_path / "weights").characters == "日本\n"
 
 
 @pytest.mark.parametrize("version", [-1, 1.0, "1", None, True])

@@ -13,7 +13,7 @@ from torch import Tensor
 from spacy_elmo.bilm import model, prediction
 from spacy_elmo.bilm.characters import Mark, Word, encode_word, pad_spellings
 from spacy_elmo.bilm.config import InitialState
-from spacy_elmo.bilm.embed import run_batch
+from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.model import BiLM
 
 from .. import reference
@@ -193,3 +193,33 @@ def test_gradients_agree_with_finite_differences(changes: dict[str, Any], monkey
             slope = (values[0] - values[1]) / 2e-6
             assert slope != 0, name
             assert float((tensor.grad * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-7), name
+
+
+def test_words_are_read_in_their_normal_form() -> None:
+    words: list[Word] = ["ﬁnd", "e\u0301", "ｅ", "①", Mark.BEGIN_SENTENCE]
+    normal: list[Word] = ["find", "é", "e", "1", Mark.BEGIN_SENTENCE]
+    with torch.no_grad():
+        expected = random_bilm().encode_words(normal)
+        assert torch.equal(random_bilm(normalize="NFKC").encode_words(words), expected)
+        assert not torch.allclose(random_bilm(normalize="NFC").encode_words(words), expected)
+        assert_allclose(random_bilm(normalize="NFC").encode_words(words[1:2]), expected[1:2], atol=1e-6)
+        assert not torch.allclose(random_bilm().encode_words(words), expected)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"characters": "abcdu日k"},
+        {"words": ["a", "duck"], "word_dim": 3},
+        {"words": ["a", "duck"], "word_dim": 3, "char_dim": 0, "filters": [], "highways": 0},
+        {"always_project": True, "projection": 18, "cells": 18},
+    ],
+)
+def test_tables_are_trained(changes: dict[str, Any]) -> None:
+    bilm = random_bilm(**changes)
+    layers = embed_sentences(bilm, [["a", "duck", "unknown", "日"]], max_batch_items=100)[0]
+    layers.square().sum().backward()  # type: ignore[no-untyped-call]
+    for name, parameter in bilm.named_parameters():
+        assert parameter.grad is not None, name
+        assert float(parameter.grad.abs().max()) > 0, name
+    assert bilm.any_weight.dtype == torch.float32

@@ -19,6 +19,7 @@ from spacy_elmo.bilm.weights import from_bytes, load_config, load_weights, save_
 from spacy_elmo.models import bundled_models, find_weights
 
 from ..helpers import SIZES, random_bilm, small_config
+from ..traps import Trap
 
 SENTENCE = ["A", "naïve", "duck", "."]
 
@@ -57,16 +58,6 @@ def through_disk(bilm: BiLM, tmp_path: Path) -> BiLM:
 
 def through_bytes(bilm: BiLM, tmp_path: Path) -> BiLM:
     return from_bytes(to_bytes(bilm))
-
-
-class Trap:
-    """An object that leaves a file behind when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (str(self.path),)
 
 
 # Round trips

@@ -1,6 +1,7 @@
 """`spacy elmo convert`, as typed."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -12,13 +13,14 @@ from spacy_elmo.bilm.weights import load_weights, save_weights
 
 from ..command_line import run
 from ..helpers import published_arrays, published_options, random_bilm, read_hdf5, write_published
+from ..many_langs import make_model, write_model
 
 
 def test_convert_roundtrip(tmp_path: Path) -> None:
     arrays = published_arrays(published_options())
     options, weights = write_published(tmp_path / "published", published_options(), arrays)
     output = run("convert", options, weights, tmp_path / "ours")
-    assert "3 layers of width 12, initial state zero" in output
+    assert "3 layers of width 12, language not given, initial state zero" in output
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": str(tmp_path / "ours")})
     assert nlp("Ada wrote it").tensor.shape == (3, 12)
@@ -61,8 +63,11 @@ def test_convert_reports_errors(tmp_path: Path) -> None:
     assert "no file or directory at" in run("convert", tmp_path / "nothing", out, code=1)
     assert "at least two paths: SOURCE... OUT" in run("convert", tmp_path / "weights", code=1)
     assert "bilm-tf (options.json and weights.hdf5)" in run("convert", options, weights, code=1)
-    assert "Supported: spacy-elmo, bilm-tf." in run("convert", options, weights, out, "--to", "onnx", code=1)
-    assert "Supported: spacy-elmo, bilm-tf." in run("convert", options, weights, out, "--from", "onnx", code=1)
+    assert "to write: 'onnx'. Supported: spacy-elmo, bilm-tf." in run(
+        "convert", options, weights, out, "--to", "onnx", code=1
+    )
+    readable = "to read: 'onnx'. Supported: elmoformanylangs, spacy-elmo, bilm-tf."
+    assert readable in run("convert", options, weights, out, "--from", "onnx", code=1)
     assert "one weights directory, got 2 paths" in run("convert", options, weights, out, "--from", "spacy-elmo", code=1)
     assert "Choose another" in run("convert", tmp_path / "weights", tmp_path / "notes", code=1)
     assert (tmp_path / "notes" / "important.txt").read_text(encoding="utf8") == "keep me"
@@ -96,3 +101,74 @@ def test_convert_refuses_precisions_that_a_format_cannot_store(tmp_path: Path) -
         out = run("convert", tmp_path / "weights", tmp_path / "out", *options, code=1)
         assert message in out
         assert not (tmp_path / "out").exists()
+
+
+def zip_files(path: Path, *files: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in files:
+            archive.write(file, file.name)
+        archive.writestr("meta.json", "{}")
+    return path
+
+
+def test_convert_published_models_in_directories_and_zip_files(tmp_path: Path) -> None:
+    arrays = published_arrays(published_options())
+    paths = write_published(tmp_path / "published", published_options(), arrays)
+    (tmp_path / "published" / "vocab.txt").touch()
+    paths[0].rename(tmp_path / "published" / "elmo_small_options.json")
+    paths[1].rename(tmp_path / "published" / "model.hdf5")
+    files = list((tmp_path / "published").iterdir())
+    for source in (tmp_path / "published", zip_files(tmp_path / "195.zip", *files)):
+        run("convert", source, tmp_path / "ours")
+        found = load_weights(tmp_path / "ours").char_cnn.embedding.weight.detach().numpy()
+        assert_array_equal(found, arrays["char_embed"])
+        save_weights(random_bilm(7), tmp_path / "ours")
+    (tmp_path / "published" / "more.h5").touch()
+    message = run("convert", tmp_path / "published", tmp_path / "out", code=1)
+    assert "in it" not in message
+    assert "got elmo_small_options.json, model.hdf5, more.h5." in message
+    message = run("convert", zip_files(tmp_path / "empty.zip"), tmp_path / "out", code=1)
+    assert "No supported format fits" in message
+    assert "or a ZIP file of these" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_convert_records_the_language(tmp_path: Path) -> None:
+    save_weights(random_bilm(), tmp_path / "weights")
+    assert "language not given" in run("convert", tmp_path / "weights", tmp_path / "same")
+    assert "language de" in run("convert", tmp_path / "weights", tmp_path / "german", "--lang", "de")
+    assert load_weights(tmp_path / "german").config.lang == "de"
+    # It stays, with any precision, until another one is given.
+    assert "language de" in run("convert", tmp_path / "german", tmp_path / "small", "--precision", "int8")
+    assert load_weights(tmp_path / "small").config == load_weights(tmp_path / "german").config
+    assert "language nl" in run("convert", tmp_path / "small", tmp_path / "dutch", "--lang", "nl")
+    message = run("convert", tmp_path / "weights", tmp_path / "out", "--lang", "to German", code=1)
+    assert "lang must be the code of a language, such as 'de', got 'to German'" in message
+
+
+def test_convert_records_the_normal_form(tmp_path: Path) -> None:
+    save_weights(random_bilm(), tmp_path / "weights")
+    run("convert", tmp_path / "weights", tmp_path / "nfkc", "--normalize", "NFKC")
+    run("convert", tmp_path / "nfkc", tmp_path / "again")
+    assert load_weights(tmp_path / "again").config.normalize == "NFKC"
+    message = run("convert", tmp_path / "nfkc", tmp_path / "out", "--to", "bilm-tf", code=1)
+    assert "bilm-tf cannot store this model: it converts words to NFKC before it reads them" in message
+    run("convert", tmp_path / "nfkc", tmp_path / "none", "--normalize", "none")
+    assert load_weights(tmp_path / "none").config == random_bilm().config
+    message = run("convert", tmp_path / "weights", tmp_path / "out", "--normalize", "nfkc", code=1)
+    assert "normalize must be one of NFC, NFD, NFKC, NFKD, got 'nfkc'" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_convert_models_of_elmoformanylangs(tmp_path: Path) -> None:
+    directory = write_model(tmp_path / "de.model", make_model(4))
+    output = run("convert", directory, tmp_path / "ours", "--from", "elmoformanylangs", "--lang", "de")
+    assert "3 layers of width 10, language de" in output
+    message = run("convert", directory, tmp_path / "out", "--to", "elmoformanylangs", code=1)
+    assert "Unsupported format to write: 'elmoformanylangs'. Supported: spacy-elmo, bilm-tf." in message
+    message = run("convert", directory, tmp_path / "out", "--from", "spacy-elmo", code=1)
+    assert "is a model of ELMoForManyLangs" in message
+    (directory / "encoder.pkl").write_bytes(b"")
+    path = zip_files(tmp_path / "142.zip", *directory.iterdir())
+    assert f"{path}/encoder.pkl is damaged" in run("convert", path, tmp_path / "out", code=1)
+    assert not (tmp_path / "out").exists()

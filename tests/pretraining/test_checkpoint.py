@@ -56,10 +56,10 @@ def test_checkpoint_has_the_usual_permissions(tmp_path: Path) -> None:
 def test_checkpoint_of_a_newer_format(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
     make_checkpoint().to_disk(path)
-    change_header(path, lambda metadata: metadata.update(format_version=2, spacy_elmo_version="7.8.9", more="fields"))
+    change_header(path, lambda metadata: metadata.update(format_version=3, spacy_elmo_version="7.8.9", more="fields"))
     message = (
-        r"checkpoint\.safetensors was written by a newer version of spacy-elmo: its format version is 2, .* reads versions up to "
-        r"1\. Install spacy-elmo 7\.8\.9 or later\.$"
+        r"checkpoint\.safetensors was written by a newer version of spacy-elmo: its format version is 3, .* reads versions up to "
+        r"2\. Install spacy-elmo 7\.8\.9 or later\.$"
     )
     with pytest.raises(ValueError, match=message):
         Checkpoint.from_disk(path)
