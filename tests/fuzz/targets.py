@@ -29,7 +29,8 @@ from spacy_elmo.embedding.settings import EmbeddingSettings
 from spacy_elmo.experiments.comparison import compare_trial_sets
 from spacy_elmo.experiments.pretraining_section import make_pretraining_section
 from spacy_elmo.experiments.trial_set import read_trial_sets
-from spacy_elmo.formats import bilm_tf
+from spacy_elmo.formats import bilm_tf, detect_format, elmoformanylangs
+from spacy_elmo.formats.archives import unpacked
 from spacy_elmo.pretraining.checkpoint import Checkpoint
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
@@ -45,6 +46,7 @@ from ..helpers import published_arrays, published_options, random_bilm, write_pu
 
 ROOT = Path(__file__).parents[2]
 LEGACY = ROOT / "tests" / "legacy" / "0.1.0"
+MANY_LANGS = ROOT / "tests" / "golden" / "many_langs" / "both"
 SENTENCES = [["the", "cat", "sees", "a", "fish"], ["a", "naïve", "日本"], ["the", "dog"]]
 TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
 TINY: dict[str, Any] = {
@@ -83,6 +85,11 @@ class Target:
 def _run(bilm: BiLM) -> None:
     with torch.no_grad():
         embed_sentences(bilm, SENTENCES[:2], max_batch_items=100)
+
+
+def _read_zip(directory: Path) -> None:
+    with unpacked([directory / "a.zip"]) as paths:
+        _run(detect_format(paths).read(paths))
 
 
 def _write_language_model(directory: Path) -> None:
@@ -255,6 +262,15 @@ TARGETS: dict[str, Target] = {
         ),
         read=lambda directory: _run(bilm_tf.read([directory / "options.json", directory / "weights.hdf5"])),
         share=60,
+    ),
+    "ELMoForManyLangs": Target(
+        write=lambda directory: shutil.copytree(MANY_LANGS, directory, dirs_exist_ok=True) and None,
+        read=lambda directory: _run(elmoformanylangs.read([directory])),
+        damaged=("*.pkl", "*.dic", "*.json"),
+    ),
+    "ZIP": Target(
+        write=lambda directory: shutil.make_archive(str(directory / "a"), "zip", MANY_LANGS) and None,
+        read=_read_zip,
     ),
     "language model": Target(write=_write_language_model, read=_read_language_model),
     "vocabulary": Target(
