@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
@@ -17,6 +18,8 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d, FloatsXd
 
+from .files.atomic import draft_file, write_file
+from .files.damage import refuse_damaged
 from .layers.doc_layers import add_extension, add_layers, computed_layers, set_layers
 from .layers.elmo import MODEL_NAME, begin_step, check_weights, elmo, load
 from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink
@@ -374,13 +377,18 @@ class Elmo(Tok2Vec):
         return data
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the component with its weights.
+        """Write the component with its weights. A crash leaves the old weights or the new ones.
 
         path (str | Path): The directory.
         exclude (Iterable[str]): Fields to leave out.
         """
         self.load()
-        super().to_disk(path, exclude=exclude)
+        super().to_disk(path, exclude=[*exclude, "cfg", "model"])
+        if "cfg" not in exclude:
+            write_file(Path(path) / "cfg", json.dumps(self.cfg))
+        if "model" not in exclude:
+            with draft_file(Path(path) / "model") as draft:
+                self.model.to_disk(draft)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Elmo":
         """Read a component, whatever the sizes of its biLM.
@@ -390,7 +398,8 @@ class Elmo(Tok2Vec):
         RETURNS (Elmo): The component itself.
         """
         self._reset_sizes(exclude)
-        super().from_bytes(bytes_data, exclude=exclude)
+        with refuse_damaged("The data", f"a serialized component `{self.name}`"):
+            super().from_bytes(bytes_data, exclude=exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Elmo":
@@ -401,7 +410,8 @@ class Elmo(Tok2Vec):
         RETURNS (Elmo): The component itself.
         """
         self._reset_sizes(exclude)
-        super().from_disk(path, exclude=exclude)
+        with refuse_damaged(path, f"a saved component `{self.name}`"):
+            super().from_disk(path, exclude=exclude)
         return self
 
     def _reset_sizes(self, exclude: Iterable[str]) -> None:

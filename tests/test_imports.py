@@ -50,7 +50,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "formats": ({"bilm", "files"}, {"h5py", "torch"}),
     "layers": ({"bilm", "corpora", "models"}, {"confection", "numpy", "spacy", "thinc", "torch"}),
     "models": (set(), set()),
-    "pipeline": ({"bilm", "layers", "models"}, {"numpy", "spacy", "thinc"}),
+    "pipeline": ({"bilm", "files", "layers", "models"}, {"numpy", "spacy", "thinc"}),
     "pretraining": (
         {"bilm", "charts", "corpora", "files", "models"},
         {"confection", "floret", "numpy", "pydantic", "safetensors", "spacy", "torch", "tqdm", "wasabi"},

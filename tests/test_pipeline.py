@@ -4,7 +4,6 @@ import multiprocessing
 import pickle
 import shutil
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -246,15 +245,6 @@ def test_model_that_is_no_elmo() -> None:
 
 HASH_EMBED: dict[str, Any] = {"width": 8, "depth": 1, "embed_size": 10, "window_size": 1, "maxout_pieces": 2}
 HASH_EMBED |= {"subword_features": False, "pretrained_vectors": None}
-
-
-def test_threads(weights: str, nlp: Language) -> None:
-    texts = [f"{TEXT} Number {i} of them ." for i in range(40)]
-    fresh = make_elmo_nlp(weights)
-    with ThreadPoolExecutor(4) as pool:
-        docs = list(pool.map(fresh, texts))
-    for text, doc in zip(texts, docs, strict=True):
-        assert_allclose(doc.tensor, nlp(text).tensor, atol=1e-5)
 
 
 def test_pickled_component(nlp: Language) -> None:

@@ -54,8 +54,11 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
         a sentence.
     RETURNS (tuple[list[Use], list[Doc]]): The uses of the words, and the docs of the other sentences.
     """
-    with path.open(encoding="utf8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t"))
+    try:
+        with path.open(encoding="utf8", newline="") as file:
+            rows = list(csv.reader(file, delimiter="\t"))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as tab-separated UTF-8: {error}.") from error
     for number, row in enumerate(rows, start=1):
         if len(row) != 3:
             raise ValueError(

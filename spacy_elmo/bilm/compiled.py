@@ -7,7 +7,11 @@ from typing import TypeVar, cast
 
 import torch
 
+from .threads import make_lock
+
 F = TypeVar("F", bound=Callable[..., object])
+
+_compiling = make_lock()
 
 
 @cache
@@ -18,6 +22,12 @@ def compiled(function: F) -> F:
     function (Callable): The function, in the part of Python that TorchScript knows.
     RETURNS (Callable): The function for TorchScript, or where that is missing the function itself.
     """
+    with _compiling:  # threads that come at the same time wait for the first one, which takes a second
+        return cast(F, _compile(function))
+
+
+@cache
+def _compile(function: F) -> F:
     try:
         with warnings.catch_warnings():
             # TorchScript is no longer developed, but part of every torch so far.

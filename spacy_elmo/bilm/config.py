@@ -1,7 +1,6 @@
 """The sizes of a biLM and what it reads, checked once."""
 
 import dataclasses
-import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -22,6 +21,7 @@ Precision = Literal["float32", "int8"]
 # Far above any model, and low enough that a damaged or hostile file is refused before memory is allocated for it.
 MOST_UNITS = 2**20
 MOST_LAYERS = 64
+LARGEST_CLIP = 1e30  # with room for the arithmetic of float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +82,12 @@ class BiLMConfig:
         if self.words is not None:
             object.__setattr__(self, "words", tuple(self.words))
         if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r:.80}.")
         for name in ("cell_clip", "projection_clip"):
             clip = getattr(self, name)
             is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
-            if clip is not None and not (is_number and 0 < clip < math.inf):
-                raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r}.")
+            if clip is not None and not (is_number and 0 < clip <= LARGEST_CLIP):
+                raise ValueError(f"{name} must be a number above 0, or null for no clipping, got {clip!r:.80}.")
         for name in ("skip_connections", "always_project"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r:.80}.")
@@ -161,7 +161,7 @@ class BiLMConfig:
         unexpected = data.keys() - fields.keys()
         if missing or unexpected:
             raise ValueError(
-                f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)}."
+                f"The sizes of the biLM do not fit: missing {sorted(missing)}, unexpected {sorted(unexpected)!s:.200}."
             )
         return cls(**data)
 

@@ -27,6 +27,15 @@ class _Left(threading.local):
 _left = _Left()
 
 
+def make_lock() -> threading.Lock:
+    """RETURNS (Lock): A lock for the lifetime of the process. A forked process finds it open, though a thread of its parent
+    may have held it."""
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
+
+
 def run_side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run tasks at the same time if torch may use more than one thread, otherwise one after the other.
 

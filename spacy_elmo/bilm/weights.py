@@ -13,6 +13,7 @@ from safetensors.torch import save as format_tensors
 from torch import Tensor
 
 from ..files.atomic import write_directory
+from ..files.damage import refuse_damaged
 from ..files.tensors import Shape, check_finite, check_fit
 from ..files.versions import NewerFormatError, add_version, take_version
 from .config import BiLMConfig, Precision
@@ -97,7 +98,7 @@ def load_stored(directory: Path, device: torch.device | str = "cpu") -> BiLM:
             _check_shapes({key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}, skeleton, path)  # noqa: SIM118
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error}") from None
+        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error!s:.1000}") from None
     return _assemble(skeleton, tensors, path).to(device)
 
 
@@ -115,14 +116,10 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiLM:
     RETURNS (BiLM): The model, in the precision that it had.
     """
     where = "the serialized biLM"
-    try:
+    with refuse_damaged("The data", where):
         message: dict[str, Any] = srsly.msgpack_loads(data)
         config, precision = _config_from_dict(message["config"], where)
         tensors = parse_tensors(message["tensors"])
-    except NewerFormatError:
-        raise
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"The data are not {where}, or incomplete: {error}") from None
     skeleton = _make_skeleton(config, precision)
     _check_shapes({key: tuple(tensor.shape) for key, tensor in tensors.items()}, skeleton, where)
     return _assemble(skeleton, tensors, where).to(device)

@@ -77,7 +77,7 @@ def probe(weights: str, paths: list[Path], attribute: str, *, n_seeds: int = 3, 
 
     from ..analysis.labelled_tokens import embed_tokens
     from ..analysis.probe_scores import run_probes
-    from ..corpora.read import read_docs
+    from ..corpora.docs import read_docs
 
     nlp = spacy.blank("xx")
     nlp.add_pipe("elmo", config={"weights": weights})

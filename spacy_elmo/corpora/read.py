@@ -13,10 +13,12 @@ from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from .files import file_format, find_files, open_corpus_file
+from .docs import read_docs
+from .files import file_format, find_files
+from .lines import MAX_BYTES, read_text_lines
 from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
 from .tokenizer import check_segmenter, make_tokenizer
@@ -49,39 +51,6 @@ def read_corpus(
             yield from _split_in_parallel(texts, lang, segmenter, n_process)
         else:
             yield from _split_texts(texts, lang, segmenter)
-
-
-def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Read docs, with their annotation.
-
-    path (Path): A DocBin (.spacy), gzipped (.gz) or not.
-    vocab (Vocab): The vocabulary of the docs.
-    YIELDS (Doc): The docs.
-    """
-    with open_corpus_file(path) as file:
-        data = file.read()
-    try:
-        yield from DocBin().from_bytes(data).get_docs(vocab)
-    except Exception as error:  # msgpack and zlib raise many kinds
-        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """Read the lines of a file in UTF-8, gzipped or not.
-
-    path (Path): The file.
-    YIELDS (str): The lines, without white space at their ends.
-    """
-    with open_corpus_file(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                # Windows puts a mark at the start of files.
-                yield line.decode("utf-8-sig" if number == 1 else "utf8").strip()
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
-                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
-                ) from None
 
 
 @cache
@@ -148,11 +117,15 @@ def _split_in_parallel(texts: Iterator[str], lang: str, segmenter: str | None, n
 
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, text, is_cut in read_text_lines(path):
         if file_format(path) == ".txt":
-            yield line
-        elif line:
-            yield from _parse_text(line, f"{path}, line {number}").splitlines()
+            yield text
+        elif is_cut:
+            raise ValueError(
+                f"{path}, line {number}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents."
+            )
+        elif text:
+            yield from _parse_text(text, f"{path}, line {number}").splitlines()
 
 
 def _parse_text(line: str, where: str) -> str:

@@ -2,17 +2,19 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..files.atomic import write_file
-from ..files.versions import add_version, take_version
+from ..files.versions import NewerFormatError, add_version, take_version
 from .records import Position
 
 # Readers of Parquet directories leave out names with an underscore.
 PLAN_FILE = "_plan.json"
+SHARD_NAME = re.compile(r"shard-[0-9]{6,}\.parquet")
 FORMAT_VERSION = 1
 
 
@@ -107,7 +109,7 @@ def read_plan(output: Path) -> Plan | None:
     RETURNS (Plan | None): The plan, or None if there is none.
     """
     path = output / PLAN_FILE
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
         _, data = take_version(json.loads(path.read_text(encoding="utf8")), current=FORMAT_VERSION, where=path)
@@ -115,11 +117,23 @@ def read_plan(output: Path) -> Plan | None:
         data["files"] = [InputFile(**file) for file in data["files"]]
         data["shards"] = [_shard_from_dict(shard) for shard in data["shards"]]
         plan = Plan(**data)
-    except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not a plan that `spacy elmo embed` wrote: {error}.") from error
-    if plan.fingerprint != fingerprint:
+        is_changed = plan.fingerprint != fingerprint
+        _check_names(plan)
+    except NewerFormatError:
+        raise
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a plan that `spacy elmo embed` wrote: {error!s:.200}.") from error
+    if is_changed:
         raise ValueError(f"{path} was changed after it was written. Start again with --overwrite.")
     return plan
+
+
+def _check_names(plan: Plan) -> None:
+    """Refuse names that lead out of the directories of the shards and of the corpus."""
+    files = {file.name for file in plan.files}
+    for shard in plan.shards:
+        if not SHARD_NAME.fullmatch(shard.name) or any(piece.file not in files for piece in shard.pieces):
+            raise ValueError(f"{shard.name!r:.80} is not a shard of its files")
 
 
 def _shard_from_dict(data: dict[str, Any]) -> Shard:

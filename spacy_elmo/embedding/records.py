@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..corpora.docs import read_docs
 from ..corpora.files import SUFFIXES, file_format, open_corpus_file
+from ..corpora.lines import read_lines
+from ..files.damage import refuse_damaged
 from .extras import import_parquet
 
 FORMATS = (*SUFFIXES, ".parquet")
-MAX_BYTES = 10_000_000  # of a line: no book is longer, and it fits into memory several times
 ROWS_AT_ONCE = 256  # of Parquet, in memory
 
 
@@ -64,45 +66,23 @@ def read_records(path: Path, start: Position, vocab: Vocab) -> Iterator[Record]:
 def _read_lines(path: Path, start: Position) -> Iterator[Record]:
     with open_corpus_file(path) as file:
         file.seek(start.offset)
-        rest = b""
-        while line := rest + file.readline(MAX_BYTES - len(rest)):
-            cut = len(line) if line.endswith(b"\n") or len(line) < MAX_BYTES else _find_cut(line)
-            line, rest = line[:cut], line[cut:]
-            offset = start.offset + cut
-            end = Position(offset, start.number, start.part + 1) if rest else Position(offset, start.number + 1)
+        for line, is_cut in read_lines(file):
+            offset = start.offset + len(line)
+            end = Position(offset, start.number, start.part + 1) if is_cut else Position(offset, start.number + 1)
             yield Record(start, end, line, line)
             start = end
 
 
-def _find_cut(line: bytes) -> int:
-    """Find where to cut a line that is too long: after its last space, or between two characters."""
-    if (space := line.rfind(b" ")) > 0:
-        return space + 1
-    end = len(line) - 1
-    while end > 1 and line[end] & 0xC0 == 0x80:  # a later byte of a character of UTF-8
-        end -= 1
-    return end
-
-
 def _read_docs(path: Path, start: Position, vocab: Vocab) -> Iterator[Record]:
-    with open_corpus_file(path) as file:
-        data = file.read()
-    try:
-        for i, doc in enumerate(DocBin().from_bytes(data).get_docs(vocab)):
-            if i >= start.offset:
-                raw = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
-                yield Record(Position(i, i + 1), Position(i + 1, i + 2), doc, raw)
-    except Exception as error:  # msgpack and zlib raise many kinds
-        raise ValueError(f"{path} is not a file that spaCy's DocBin wrote: {error}") from error
+    for i, doc in enumerate(read_docs(path, vocab)):
+        if i >= start.offset:
+            raw = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
+            yield Record(Position(i, i + 1), Position(i + 1, i + 2), doc, raw)
 
 
 def _read_parquet(path: Path, start: Position) -> Iterator[Record]:
-    parquet = import_parquet()
-    with open_corpus_file(path) as source:
-        try:
-            file = parquet.ParquetFile(source)
-        except Exception as error:  # a kind of pyarrow's own
-            raise ValueError(f"{path} is not a Parquet file: {error}") from error
+    with open_corpus_file(path) as source, refuse_damaged(path, "a Parquet file"):
+        file = import_parquet().ParquetFile(source)
         offset = 0
         for group in range(file.num_row_groups):
             n_rows = file.metadata.row_group(group).num_rows

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
 
-from .records import MAX_BYTES, Record
+from ..corpora.lines import MAX_BYTES
+from .records import Record
 from .settings import EmbeddingSettings
 
 

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+from ..files.damage import refuse_damaged
 from ..pretraining.learning_curve import draw_learning_curve
 from ..pretraining.metrics import MetricsFile
 from ..pretraining.output import METRICS, SCORES
 from .page import Block, Figure, Paragraph, Section, Table
+from .scores import is_score
 
 EVALUATION = "perplexity.json"  # `spacy elmo evaluate --output` may write it beside the files of the pretraining
 NAMES = {
@@ -41,14 +43,13 @@ def make_pretraining_section(directory: Path) -> Section:
     ]
     if metrics:
         last = metrics[-1]
-        blocks += [
-            Paragraph(f"It was trained on {last['words']:,} words in {last['step']:,} steps."),
-            Figure("learning-curve", "The learning curve of the language model.", draw_learning_curve(metrics)),
-        ]
+        with refuse_damaged(directory / METRICS, "the metrics of a pretraining"):
+            blocks += [
+                Paragraph(f"It was trained on {last['words']:,} words in {last['step']:,} steps."),
+                Figure("learning-curve", "The learning curve of the language model.", draw_learning_curve(metrics)),
+            ]
     if scores:
-        rows = [
-            [name, f"{scores[key]:,.1f}"] for key, name in NAMES.items() if isinstance(scores.get(key), int | float)
-        ]
+        rows = [[name, f"{scores[key]:,.1f}"] for key, name in NAMES.items() if is_score(scores.get(key))]
         caption = "Perplexity of the best model, on the text of its last evaluation"
         blocks.append(Table(caption, ["", "Perplexity"], rows))
     return Section(f"Language model: {directory.resolve().name}", blocks)
@@ -60,7 +61,7 @@ def _read_scores(directory: Path) -> dict[str, float]:
             try:
                 scores = json.loads(path.read_text(encoding="utf8"))
                 return {name: scores[f"perplexity_{name}"] for name in NAMES}
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ValueError(
                     f"{path} has no perplexities: {error}. Write it again with `spacy elmo evaluate`."
                 ) from error

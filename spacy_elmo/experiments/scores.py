@@ -1,9 +1,10 @@
 """spaCy's scores: their names, their meaning, and which ones a training optimizes."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+LARGEST = 1e300  # JSON can hold infinity, NaN, and integers that no float can
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def main_scores(metrics: Mapping[str, Any]) -> list[str]:
     metrics (Mapping[str, Any]): The metrics of a trial.
     RETURNS (list[str]): Their keys, in the order of their weights.
     """
-    weights = {key: weight for key, weight in metrics["score_weights"].items() if weight}
+    weights = {key: weight for key, weight in metrics["score_weights"].items() if is_score(weight) and weight}
     keys = sorted(weights, key=lambda key: -weights[key])
     scores = metrics["scores"]
     copied = {"cats_score": CATS_SCORES.get(scores.get("cats_score_desc"), "cats_score")}
@@ -112,4 +113,4 @@ def main_scores(metrics: Mapping[str, Any]) -> list[str]:
 
 def is_score(value: object) -> TypeGuard[float]:
     """RETURNS (bool): Whether a value is a single score: neither missing nor a dictionary of labels."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from .sample import Sample
@@ -25,10 +26,17 @@ REQUIRED: dict[str, tuple[type, ...]] = {
     "config": (dict,),
     "identity": (dict,),
 }
-REQUIRED_OF_CONFIG = (
-    *("path", "overrides", "code", "gold_preproc", "pipeline"),
-    *("train", "n_train_docs", "test", "n_test_docs"),
-)
+REQUIRED_OF_CONFIG: dict[str, tuple[type, ...]] = {
+    "path": (str,),
+    "overrides": (dict,),
+    "code": (str, NoneType),
+    "gold_preproc": (bool,),
+    "pipeline": (list,),
+    "train": (str,),
+    "n_train_docs": (int,),
+    "test": (str,),
+    "n_test_docs": (int,),
+}
 SPELLINGS = {"elmo": "ELMo", "bilm": "biLM", "ner": "NER", "crf": "CRF", "cnn": "CNN"}
 
 
@@ -186,17 +194,27 @@ def _spell(name: str) -> str:
     return text if words and words[0] in SPELLINGS.values() else text[:1].upper() + text[1:]
 
 
+def _find_missing(found: dict[str, Any], required: dict[str, tuple[type, ...]]) -> list[str]:
+    """List what is missing, or of another type, or a number that is not finite."""
+    return [
+        name
+        for name, types in required.items()
+        if name not in found or not isinstance(found[name], types) or (types == NUMBER and not is_score(found[name]))
+    ]
+
+
 def _read_metrics(path: Path, trial_id: TrialId) -> TrialMetrics:
     remedy = "Delete it and repeat `python -m spacy elmo trials`, which runs this trial again."
     try:
         metrics = json.loads(path.read_text(encoding="utf8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}. {remedy}") from error
     found = metrics if isinstance(metrics, dict) else {}
     if "share" in found:  # as version 0.1 named it
         found["fraction"] = found.pop("share")
-    missing = [name for name, types in REQUIRED.items() if not isinstance(found.get(name), types)]
-    missing = missing or [f"config.{name}" for name in REQUIRED_OF_CONFIG if name not in found["config"]]
+    missing = _find_missing(found, REQUIRED) or [
+        f"config.{name}" for name in _find_missing(found["config"], REQUIRED_OF_CONFIG)
+    ]
     if missing:
         raise ValueError(f"{path} is not the metrics of a trial: it has no {missing[0]}. {remedy}")
     found_id = TrialId(found["fraction"], found["seed"])

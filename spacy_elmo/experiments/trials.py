@@ -249,7 +249,7 @@ class Trials:
             path = trial_id.directory(self.output) / TRIAL_METRICS
             try:
                 metrics = json.loads(path.read_text(encoding="utf8"))
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 continue
             identity = metrics.get("identity") if isinstance(metrics, dict) else None
             if not isinstance(identity, dict):

@@ -1,19 +1,26 @@
 """Write files and directories to a draft, then rename it: a crash leaves the old version or the new one, never a part.
 
 A draft is beside the file that it replaces, and has a unique name, so that two writers never share one. It is synced to the
-disk before it is renamed, and so is the rename before the writer continues.
+disk before it is renamed, and so is the rename before the writer continues. Its writer holds a lock on it, which ends with
+the process: a draft without one was left by a killed writer, and the next writer removes it.
 """
 
+import ctypes
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+if os.name != "nt":
+    import fcntl
+
 OLD_SUFFIX = "-old"
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @contextmanager
@@ -27,35 +34,35 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
     YIELDS (Path): The draft.
     """
     directory = directory.resolve()  # a link stays one, and its target is written
-    recover_directory(directory)
+    remove_leftovers(directory)
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{directory} is a file; a directory is to be written there. Choose another path.")
     found = {path.name for path in directory.iterdir()} if directory.exists() else set()
     others = sorted(found - files - kept)
     if others:
         raise ValueError(f"{directory} has other files in it, such as {others[0]!r}. Choose another path.")
-    with explain_write_errors(directory):
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    old = draft.with_name(f"{draft.name}{OLD_SUFFIX}")
-    try:
-        with explain_write_errors(directory):
-            draft.chmod(0o777 & ~_umask())  # mkdtemp gives permissions to the owner alone
-            yield draft
-            for name in found & kept:
-                shutil.copy2(directory / name, draft / name)
-            for path in [*draft.rglob("*"), draft]:
-                _sync(path)
-            if directory.exists():
-                # A rename cannot replace a directory with files in it, so the old one gets another name first.
-                directory.rename(old)
-            draft.rename(directory)
-            _sync_entry(directory)
-    finally:
-        if old.exists() and not directory.exists():
-            old.rename(directory)
-        shutil.rmtree(old, ignore_errors=True)
-        shutil.rmtree(draft, ignore_errors=True)
+    with _make_draft(directory, is_directory=True) as draft:
+        old = draft.with_name(f"{draft.name}{OLD_SUFFIX}")
+        try:
+            with explain_write_errors(directory):
+                draft.chmod(0o777 & ~_umask())  # mkdtemp gives permissions to the owner alone
+                yield draft
+                for name in found & kept:
+                    shutil.copy2(directory / name, draft / name)
+                for path in [*draft.rglob("*"), draft]:
+                    _sync(path)
+                if not directory.exists():
+                    draft.rename(directory)
+                elif not _exchange(draft, directory):
+                    # A rename cannot replace a directory with files in it, so the old one gets another name first.
+                    directory.rename(old)
+                    draft.rename(directory)
+                _sync_entry(directory)
+        finally:
+            if old.exists() and not directory.exists():
+                old.rename(directory)
+            shutil.rmtree(old, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
@@ -66,20 +73,17 @@ def draft_file(path: Path) -> Iterator[Path]:
     YIELDS (Path): The draft, an empty file.
     """
     path = path.resolve()  # a link stays one, and its target is written
-    with explain_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        os.close(handle)
-    draft = Path(name)
-    try:
-        with explain_write_errors(path):
-            yield draft
-            draft.chmod(0o666 & ~_umask())  # mkstemp gives permissions to the owner alone
-            _sync(draft)
-            draft.replace(path)
-            _sync_entry(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    remove_leftovers(path)
+    with _make_draft(path, is_directory=False) as draft:
+        try:
+            with explain_write_errors(path):
+                yield draft
+                draft.chmod(0o666 & ~_umask())  # mkstemp gives permissions to the owner alone
+                _sync(draft)
+                draft.replace(path)
+                _sync_entry(path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -122,27 +126,101 @@ def recover_directory(directory: Path) -> None:
 
     directory (Path): The directory.
     """
-    found = _leftovers(directory, OLD_SUFFIX)
+    found = []
+    for old in _leftovers(directory, OLD_SUFFIX):
+        with _take_over(old) as is_abandoned:
+            found += [old] if is_abandoned else []
     if found and not directory.exists():
         max(found, key=lambda path: path.stat().st_mtime_ns).rename(directory)
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove the drafts that killed writers left beside a file or directory. No other process may be writing it.
+    """Remove the drafts that killed writers left beside a file or directory.
 
     path (Path): The file or directory.
     """
     recover_directory(path)
     for leftover in _leftovers(path, f"({OLD_SUFFIX})?"):
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
+        with _take_over(leftover) as is_abandoned:
+            if is_abandoned and leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            elif is_abandoned:
+                leftover.unlink(missing_ok=True)
 
 
 def _leftovers(path: Path, ending: str) -> list[Path]:
     names = re.compile(rf"\.{re.escape(path.name)}-[a-z0-9_]{{8}}{ending}")  # as tempfile makes them
     return [other for other in path.parent.glob(".*") if names.fullmatch(other.name)]
+
+
+@contextmanager
+def _make_draft(path: Path, *, is_directory: bool) -> Iterator[Path]:
+    """Make an empty draft, and hold a lock on it.
+
+    YIELDS (Path): The draft.
+    """
+    with explain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft, handle = _make_locked(path, is_directory)
+        while not draft.exists():  # another writer has taken it for a leftover before it was locked
+            _close(handle)
+            draft, handle = _make_locked(path, is_directory)
+    try:
+        yield draft
+    finally:
+        _close(handle)
+
+
+def _make_locked(path: Path, is_directory: bool) -> tuple[Path, int | None]:
+    if is_directory:
+        name = tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent)
+        handle = None if os.name == "nt" else os.open(name, os.O_RDONLY)
+    else:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    if handle is None or os.name == "nt":  # no file with an open handle can be renamed there
+        _close(handle)
+        return Path(name), None
+    with suppress(OSError):  # some network file systems have no locks
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return Path(name), handle
+
+
+def _close(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)
+
+
+@contextmanager
+def _take_over(leftover: Path) -> Iterator[bool]:
+    """Lock a draft, or the draft that replaces an old directory, if its writer does not live.
+
+    YIELDS (bool): Whether it is locked, or there is none.
+    """
+    if os.name == "nt":
+        yield False
+        return
+    try:
+        handle = os.open(leftover.with_name(leftover.name.removesuffix(OLD_SUFFIX)), os.O_RDONLY)
+    except FileNotFoundError:
+        yield True
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False  # its writer has the lock, or there are no locks
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two directories in one step, which Linux can on most file systems.
+
+    RETURNS (bool): Whether it has happened.
+    """
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    return rename is not None and rename(AT_FDCWD, bytes(one), AT_FDCWD, bytes(other), RENAME_EXCHANGE) == 0
 
 
 def _umask() -> int:

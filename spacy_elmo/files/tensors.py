@@ -26,7 +26,7 @@ def check_fit(found: Mapping[str, Shape], expected: Mapping[str, Shape], where: 
         ],
     }
     if any(problems.values()):
-        listed = "; ".join(f"{kind} {names}" for kind, names in problems.items() if names)
+        listed = "; ".join(f"{kind} {names!s:.1000}" for kind, names in problems.items() if names)
         raise ValueError(f"The weights in {where} do not fit {source}: {listed}. Are they of the same model?")
 
 

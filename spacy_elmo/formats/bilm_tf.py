@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,17 @@ def read(paths: Sequence[Path]) -> BiLM:
     options_path, weights_path = paths
     with torch.device("meta"):  # allocates nothing until the shapes in the file are checked
         bilm = BiLM(read_options(options_path))
-    with _open_hdf5(weights_path, "r") as file, torch.no_grad():
+    with _open_hdf5(weights_path) as file, torch.no_grad():
         found: dict[str, Any] = {}
         file.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
         shapes = {key: tuple(array.shape) for key, array in found.items()}
         expected = {key: tuple(view.shape) for key, view in published_views(bilm).items()}
         check_fit(shapes, expected, weights_path, f"the options in {options_path}")
+        elsewhere = [key for key, array in found.items() if array.external or array.is_virtual]
+        if elsewhere:
+            raise ValueError(
+                f"The weights in {weights_path} are partly in other files, which are not read: {elsewhere}."
+            )
         odd = {key: str(array.dtype) for key, array in found.items() if array.dtype.kind != "f"}
         if odd:
             raise ValueError(f"The weights in {weights_path} must be floating-point numbers, but found {odd}.")
@@ -81,9 +87,12 @@ def write(bilm: BiLM, directory: Path) -> None:
         raise ValueError(f"The format of bilm-tf cannot store this model: {problem}.")
     with write_directory(directory, files={OPTIONS, WEIGHTS}) as draft:
         (draft / OPTIONS).write_text(json.dumps(_to_options(bilm.config), indent=2) + "\n", encoding="utf8")
-        with _open_hdf5(draft / WEIGHTS, "w") as file:
+        # In memory first: on a full disk HDF5 ends the process.
+        data = BytesIO()
+        with _import_h5py().File(data, "w") as file:
             for key, view in published_views(bilm).items():
                 file.create_dataset(key, data=view.detach().cpu().numpy())
+        (draft / WEIGHTS).write_bytes(data.getbuffer())
 
 
 def published_views(bilm: BiLM) -> dict[str, Tensor]:
@@ -122,6 +131,8 @@ def read_options(path: Path) -> BiLMConfig:
     path (Path): options.json.
     RETURNS (BiLMConfig): The sizes.
     """
+    if not path.is_file():  # a device could be read for ever
+        raise ValueError(f"There is no options file at {path}.")
     try:
         options = json.loads(path.read_text(encoding="utf8"))
     except OSError as error:
@@ -134,7 +145,7 @@ def read_options(path: Path) -> BiLMConfig:
         return _from_options(options)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"The options in {path} are not those of a character-based biLM: {error!r}. "
+            f"The options in {path} are not those of a character-based biLM: {error!r:.200}. "
             f"Expected the objects 'lstm' and 'char_cnn' as bilm-tf writes them."
         ) from None
     except ValueError as error:
@@ -146,7 +157,7 @@ def _from_options(options: dict[str, Any]) -> BiLMConfig:
     n_characters = cnn.get("n_characters", N_CHARACTERS)
     # 261 in files from training. The instructions for inference say 262, which includes the id of padding words.
     if n_characters not in (N_CHARACTERS, N_CHARACTERS + 1):
-        raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r}.")
+        raise ValueError(f"n_characters must be {N_CHARACTERS} or {N_CHARACTERS + 1}, got {n_characters!r:.80}.")
     return BiLMConfig(
         char_dim=cnn["embedding"]["dim"],
         filters=cnn["filters"],
@@ -197,17 +208,23 @@ def _to_options(config: BiLMConfig) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_hdf5(path: Path, mode: str) -> "Iterator[h5py.File]":
+def _open_hdf5(path: Path) -> "Iterator[h5py.File]":
+    if not path.is_file():
+        raise ValueError(f"There is no weights file at {path}.")
+    try:
+        with _import_h5py().File(path, "r") as file:
+            yield file
+    except (ValueError, ImportError):
+        raise
+    except Exception as error:  # of many kinds, if the file is damaged
+        raise ValueError(f"{path} cannot be read as HDF5, or is incomplete: {error!s:.1000}") from error
+
+
+def _import_h5py() -> Any:
     try:
         import h5py
     except ImportError:
         raise ImportError(
             "Weights in the format of bilm-tf are HDF5 files, and reading or writing them needs h5py: pip install h5py"
         ) from None
-    if mode == "r" and not path.is_file():
-        raise ValueError(f"There is no weights file at {path}.")
-    try:
-        with h5py.File(path, mode) as file:
-            yield file
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{path} cannot be read or written as HDF5, or is incomplete: {error}") from error
+    return h5py

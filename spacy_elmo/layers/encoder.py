@@ -17,6 +17,7 @@ from ..bilm.config import BiLMConfig
 from ..bilm.embed import embed_sentences
 from ..bilm.frozen import find_problem, freeze, thaw
 from ..bilm.model import BiLM
+from ..bilm.threads import make_lock
 from ..models import find_existing_weights, find_weights
 from .cache import EncoderCache
 from .forks import use_one_thread_after_fork
@@ -28,6 +29,7 @@ InT = list[Doc]
 OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
 
 use_one_thread_after_fork()
+_reading = make_lock()  # threads that come at the same time read the weights once
 
 
 def encoder(settings: EncoderSettings) -> Model[InT, OutT]:
@@ -95,12 +97,19 @@ def get_bilm(model: Model[InT, OutT], *, reread: bool = False) -> BiLM:
     RETURNS (BiLM): The biLM.
     """
     shim, settings = shim_of(model), model.attrs["settings"]
-    if shim.bilm is None or (reread and not settings.frozen and find_weights(settings.weights).is_dir()):
-        # Weights that are loaded in inference mode could not be trained later.
-        with torch.inference_mode(False), _shown_as_config_error():
-            bilm = weights_io.load_stored(find_existing_weights(settings.weights), get_torch_default_device())
-        shim.bilm = _prepare(bilm, settings)
+    reread = reread and not settings.frozen and find_weights(settings.weights).is_dir()
+    if shim.bilm is None or reread:
+        with _reading:
+            if shim.bilm is None or reread:  # no other thread has read them meanwhile
+                shim.bilm = _read(settings)
     return cast(BiLM, shim.bilm)
+
+
+def _read(settings: EncoderSettings) -> BiLM:
+    # Weights that are loaded in inference mode could not be trained later.
+    with torch.inference_mode(False), _shown_as_config_error():
+        bilm = weights_io.load_stored(find_existing_weights(settings.weights), get_torch_default_device())
+    return _prepare(bilm, settings)
 
 
 def read_bilm_config(settings: EncoderSettings) -> BiLMConfig:

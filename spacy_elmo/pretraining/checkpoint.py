@@ -132,8 +132,8 @@ class Checkpoint:
                 f"There is no checkpoint {path} to resume from. Start without --resume. Add --overwrite if a run was stopped "
                 f"there before its first checkpoint."
             ) from None
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is not a checkpoint of a run, or a damaged one: {error}") from None
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is not a checkpoint of a run, or a damaged one: {error!s:.1000}") from None
 
     def _metadata_to_dict(self) -> dict[str, Any]:
         fields = {name: value for name, value in vars(self).items() if name != "tensors"}

@@ -89,13 +89,18 @@ class MetricsFile:
             file.write(json.dumps(metrics) + "\n")
 
     def __iter__(self) -> Iterator[Metrics]:
-        if not self.path.exists():
+        if not self.path.is_file():
             return
-        for line in self.path.read_text(encoding="utf8").splitlines():
+        for line in self.path.read_bytes().splitlines():
             try:
-                yield json.loads(line)
-            except ValueError:  # a kill may cut the last line off
+                metrics = json.loads(line.decode("utf8"))
+            except (ValueError, RecursionError):  # a kill may cut the last line off
                 return
+            if not isinstance(metrics, dict) or not isinstance(metrics.get("step"), int):
+                raise ValueError(
+                    f"{self.path} is not the metrics of a run: expected a step in each line, got {line!r:.80}."
+                )
+            yield metrics
 
     def cut_after(self, step: int) -> None:
         """Drop the lines of later steps, which a resumed run will write again.

@@ -109,5 +109,5 @@ def find_prepared(directory: Path) -> tuple[TokenizedCorpus, Any] | None:
             return None
         numbers = (metadata[name] for name in ("n_sentences", "n_tokens", "sha256"))
         return TokenizedCorpus(path, *numbers), metadata["origin"]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -11,6 +11,7 @@ from ..files.atomic import write_file
 
 BEGIN_SENTENCE, END_SENTENCE, UNKNOWN = "<S>", "</S>", "<UNK>"
 SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
+MOST_DIGITS = 18  # of a frequency: no corpus has more words, and the number fits into 64 bits
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ class Vocabulary:
         if len(self.words) != len(self.counts):
             raise ValueError(f"There are {len(self.words)} words, but {len(self.counts)} counts.")
         if tuple(self.words[: len(SPECIAL)]) != SPECIAL:
-            raise ValueError(f"A vocabulary starts with {', '.join(SPECIAL)}; this one with {self.words[:3]}.")
+            raise ValueError(f"A vocabulary starts with {', '.join(SPECIAL)}; this one with {self.words[:3]!s:.200}.")
         ids = {word: i for i, word in enumerate(self.words)}
         if len(ids) != len(self.words):
             twice = Counter(self.words).most_common(1)[0][0]
-            raise ValueError(f"The word {twice!r} is in the vocabulary twice.")
+            raise ValueError(f"The word {twice!r:.80} is in the vocabulary twice.")
         for i in range(len(SPECIAL) + 1, len(self.words)):
             if self.counts[i] > self.counts[i - 1]:
                 raise ValueError(
-                    f"The vocabulary is not sorted by frequency: {self.words[i]!r} ({self.counts[i]}) comes after "
-                    f"{self.words[i - 1]!r} ({self.counts[i - 1]})."
+                    f"The vocabulary is not sorted by frequency: {self.words[i]!r:.80} ({self.counts[i]}) comes after "
+                    f"{self.words[i - 1]!r:.80} ({self.counts[i - 1]})."
                 )
         # A mark that is a word in a text is not in the vocabulary.
         for mark in SPECIAL:
@@ -90,6 +91,8 @@ class Vocabulary:
         RETURNS (Vocabulary): The vocabulary.
         """
         words, counts = [], []
+        if not path.is_file():  # a device could be read for ever
+            raise ValueError(f"There is no vocabulary at {path}. Make one with: python -m spacy elmo init-vocab")
         try:
             lines = path.read_text(encoding="utf8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
@@ -98,7 +101,7 @@ class Vocabulary:
             if not line:
                 continue
             word, tab, count = line.rpartition("\t")
-            if not tab or not count.isdecimal():
+            if not tab or not count.isdecimal() or len(count) > MOST_DIGITS:
                 raise ValueError(
                     f"{path}, line {number}: expected a word, a tab and its frequency, got {line!r:.80}. "
                     f"Make a vocabulary with: python -m spacy elmo init-vocab CORPUS {path.name}"

@@ -238,12 +238,12 @@ def test_pickles_are_not_opened(directory: Path, tmp_path: Path) -> None:
     torch.save(trap, directory / "model.safetensors")
     with pytest.raises(ValueError, match=r"model.safetensors is not a safetensors file"):
         load_weights(directory)
-    with pytest.raises(ValueError, match="The data are not the serialized biLM"):
+    with pytest.raises(ValueError, match="The data is not the serialized biLM"):
         from_bytes((directory / "model.safetensors").read_bytes())
     (directory / "model.safetensors").write_bytes(pickle.dumps(trap))
     with pytest.raises(ValueError, match=r"model.safetensors is not a safetensors file"):
         load_weights(directory)
-    with pytest.raises(ValueError, match="The data are not the serialized biLM"):
+    with pytest.raises(ValueError, match="The data is not the serialized biLM"):
         from_bytes(pickle.dumps(trap))
     assert not (tmp_path / "sprung").exists()
     pickle.loads(pickle.dumps(trap))
@@ -252,7 +252,7 @@ def test_pickles_are_not_opened(directory: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [0, 1, 50, 1_000, -1])
 def test_truncated_bytes_are_an_error(keep: int) -> None:
-    with pytest.raises(ValueError, match="The data are not the serialized biLM, or incomplete"):
+    with pytest.raises(ValueError, match="The data is not the serialized biLM, or a damaged one"):
         from_bytes(to_bytes(random_bilm())[:keep])
 
 

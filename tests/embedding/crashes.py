@@ -1,17 +1,14 @@
 """Runs embeddings that are killed at every point where they touch the disk, and then run again.
 
-    python crashes.py CORPUS OUTPUTS WEIGHTS
+    python -m tests.embedding.crashes CORPUS OUTPUTS WEIGHTS
 
 Starting Python takes longer than such a run, so each of them is a fork. It is a script of its own: a process that tests
 run in may have threads, and should not fork.
 """
 
 import os
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 
@@ -20,50 +17,23 @@ from spacy_elmo.embedding.model import load_embedder
 from spacy_elmo.embedding.settings import EmbeddingSettings
 from spacy_elmo.embedding.workers import embed_here
 
+from ..faults import Fault, run_in_fork
 
-class Killer:
-    """Kills this process before or after its n-th operation on the disk."""
-
-    def __init__(self, point: int) -> None:
-        self.left = point
-        for owner, name in (
-            (os, "open"),
-            (os, "fsync"),
-            (os, "replace"),
-            (os, "unlink"),
-            (pyarrow.parquet.ParquetWriter, "write_batch"),
-            (pyarrow.parquet.ParquetWriter, "close"),
-        ):
-            setattr(owner, name, self.wrap(getattr(owner, name)))
-
-    def wrap(self, operation: Callable[..., Any]) -> Callable[..., Any]:
-        def operate(*args: Any, **kwargs: Any) -> Any:
-            self.count()
-            result = operation(*args, **kwargs)
-            self.count()
-            return result
-
-        return operate
-
-    def count(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+OPERATIONS = [
+    *((os, name) for name in ("open", "fsync", "replace", "unlink")),
+    *((pyarrow.parquet.ParquetWriter, name) for name in ("write_batch", "close")),
+]
 
 
 def embed_in_fork(corpus: Path, output: Path, settings: EmbeddingSettings, *, point: int = 0) -> bool:
     """RETURNS (bool): Whether the embedding ended by itself."""
-    child = os.fork()
-    if child == 0:
-        failed: list[Any] = [None]
-        try:
-            Killer(point)
-            failed = list(run(prepare(corpus, output, settings), embed_here, lambda event: None))
-        finally:
-            os._exit(len(failed))
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (0, -signal.SIGKILL), code
-    return code == 0
+
+    def embed() -> None:
+        assert not list(run(prepare(corpus, output, settings), embed_here, lambda event: None))
+
+    outcome = run_in_fork(embed, Fault("kill", point), OPERATIONS)
+    assert outcome in ("killed", "done", "not reached"), outcome
+    return outcome != "killed"
 
 
 def main() -> None:

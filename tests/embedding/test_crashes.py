@@ -15,9 +15,8 @@ def test_killed_at_every_operation_on_the_disk(weights: str, tmp_path: Path) -> 
     embed(corpus, tmp_path / "expected", weights=weights, shard_size=1100)
     expected = read_bytes(tmp_path / "expected")
     assert len(expected) == 3  # two shards and the plan
-    script = Path(__file__).with_name("crashes.py")
-    command = [sys.executable, "-W", "ignore", script, corpus, tmp_path / "outputs", weights]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "ignore", "-m", "tests.embedding.crashes", corpus, tmp_path / "outputs", weights]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert result.returncode == 0, result.stderr
     n_points, n_kills = map(int, result.stdout.split())
     assert n_points > 30

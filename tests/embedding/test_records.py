@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_elmo.embedding import records
+from spacy_elmo.corpora import lines
 from spacy_elmo.embedding.records import Position, Record, read_records
 
 LINES = "first line\n\nthird, with ä\nlast without an end"
@@ -65,7 +65,7 @@ def test_contents(tmp_path: Path) -> None:
     ],
 )
 def test_long_lines_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, parts: list[str]) -> None:
-    monkeypatch.setattr(records, "MAX_BYTES", 9)
+    monkeypatch.setattr(lines, "MAX_BYTES", 9)
     path = tmp_path / "a.txt"
     path.write_text(text, encoding="utf8")
     found = read_all(path)
@@ -84,7 +84,7 @@ def test_long_line_takes_little_memory(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert n_bytes == 88_000_000
-    assert peak < 5 * records.MAX_BYTES
+    assert peak < 5 * lines.MAX_BYTES
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_elmo.embedding.records import MAX_BYTES, Position, Record
+from spacy_elmo.corpora.lines import MAX_BYTES
+from spacy_elmo.embedding.records import Position, Record
 from spacy_elmo.embedding.rows import BadRowError, Row, parse_row
 from spacy_elmo.embedding.settings import EmbeddingSettings
 

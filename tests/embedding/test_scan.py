@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_elmo.embedding import records
+from spacy_elmo.corpora import lines
 from spacy_elmo.embedding.plan import PLAN_FILE, Plan, read_plan
 from spacy_elmo.embedding.scan import make_plan, read_shard
 from spacy_elmo.embedding.settings import EmbeddingSettings
@@ -52,7 +52,7 @@ def test_small_files_share_a_shard(corpus: Path) -> None:
 
 
 def test_parts_of_a_long_line_can_be_in_different_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MAX_BYTES", 10)
+    monkeypatch.setattr(lines, "MAX_BYTES", 10)
     corpus = write_lines(tmp_path / "a.txt", "one two three four five", "six")
     plan = plan_of(corpus, shard_size=10)
     rows = [row for shard in plan.shards for row in read_shard(corpus, shard, EmbeddingSettings(), Vocab())]

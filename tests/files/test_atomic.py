@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spacy_elmo.files.atomic import (
-    draft_file,
-    explain_write_errors,
-    open_file,
-    recover_directory,
-    remove_leftovers,
-    write_directory,
-    write_file,
-)
+from spacy_elmo.files.atomic import draft_file, explain_write_errors, open_file, write_directory, write_file
+
+from .written import contents, fail, write
 
 
 @pytest.fixture
@@ -25,22 +19,6 @@ def usual_umask() -> Iterator[None]:
     before = os.umask(0o022)
     yield
     os.umask(before)
-
-
-def write(directory: Path, text: str) -> None:
-    with write_directory(directory, files={"mark"}) as draft:
-        (draft / "mark").write_text(text)
-
-
-def fail(directory: Path, error: type[BaseException]) -> None:
-    with write_directory(directory, files={"mark"}) as draft:
-        (draft / "mark").write_text("half")
-        raise error("disk on fire")
-
-
-def contents(directory: Path) -> dict[str, str]:
-    """Read every file below a directory, hidden ones too."""
-    return {str(path.relative_to(directory)): path.read_text() for path in directory.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -103,6 +81,15 @@ def test_write_directory_leaves_nothing_if_the_first_writing_fails(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("no_exchange")
+def test_write_directory_replaces_the_old_in_two_steps(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    write(tmp_path / "out", "new")
+    assert contents(tmp_path) == {"out/mark": "new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.usefixtures("no_exchange")
 def test_write_directory_restores_the_old_if_the_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
@@ -176,92 +163,6 @@ def test_write_directory_gives_each_writer_a_draft(tmp_path: Path) -> None:
         (one / "mark").write_text("one")
         (two / "mark").write_text("two")
     assert contents(tmp_path) == {"out/mark": "one"}  # which was complete last
-
-
-# A directory whose writer was killed between the renames
-
-
-def kill_between_the_renames(directory: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do what a kill does at the worst moment: the old directory has another name, and nothing runs any more."""
-
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt("killed")
-
-    rename = Path.rename
-    n_renames = 0
-
-    def rename_once(path: Path, target: Path) -> Path:
-        nonlocal n_renames
-        n_renames += 1
-        if n_renames > 1:
-            die()
-        return rename(path, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", rename_once)
-        patch.setattr("shutil.rmtree", die)
-        with pytest.raises(KeyboardInterrupt, match="killed"):
-            write(directory, text)
-    assert n_renames > 1
-    assert not directory.exists()
-
-
-def test_recover_directory_restores_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "out", "old")
-    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
-    recover_directory(tmp_path / "out")
-    assert contents(tmp_path / "out") == {"mark": "old"}
-
-
-def test_write_directory_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "out", "old")
-    kill_between_the_renames(tmp_path / "out", "new", monkeypatch)
-    with pytest.raises(RuntimeError, match="disk on fire"):
-        fail(tmp_path / "out", RuntimeError)
-    assert contents(tmp_path / "out") == {"mark": "old"}
-    write(tmp_path / "out", "newer")
-    assert contents(tmp_path / "out") == {"mark": "newer"}
-
-
-def test_recover_directory_keeps_an_existing_directory(tmp_path: Path) -> None:
-    recover_directory(tmp_path / "out")
-    recover_directory(tmp_path / "nowhere" / "out")
-    assert list(tmp_path.iterdir()) == []
-    write(tmp_path / "out", "new")
-    (tmp_path / ".out-abcd1234-old").mkdir()
-    (tmp_path / ".out-abcd1234-old" / "mark").write_text("old")
-    recover_directory(tmp_path / "out")
-    assert contents(tmp_path / "out") == {"mark": "new"}
-
-
-@pytest.mark.parametrize(
-    "name", [".out-best-abcd1234-old", ".output-abcd1234-old", ".out-abcd1234", "out-abcd1234-old"]
-)
-def test_recover_directory_ignores_other_directories(tmp_path: Path, name: str) -> None:
-    # Of a directory "out-best", of one "output", the draft of "out", and what somebody else called so.
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "mark").write_text("other")
-    recover_directory(tmp_path / "out")
-    assert contents(tmp_path) == {f"{name}/mark": "other"}
-
-
-def test_recover_directory_takes_the_latest(tmp_path: Path) -> None:
-    for name, time in [("aaaaaaaa", 1_000), ("mmmmmmmm", 3_000), ("zzzzzzzz", 2_000)]:
-        aside = tmp_path / f".out-{name}-old"
-        aside.mkdir()
-        (aside / "mark").write_text(str(time))
-        for path in (aside / "mark", aside):
-            os.utime(path, (time, time))
-    recover_directory(tmp_path / "out")
-    assert contents(tmp_path / "out") == {"mark": "3000"}
-
-
-def test_recover_directory_takes_names_literally(tmp_path: Path) -> None:
-    aside = tmp_path / ".out[1]-abcd1234-old"
-    aside.mkdir()
-    (aside / "mark").write_text("old")
-    recover_directory(tmp_path / "out[1]")
-    assert contents(tmp_path) == {"out[1]/mark": "old"}
 
 
 # Files
@@ -371,15 +272,3 @@ def test_explain_write_errors_puts_the_path_into_the_message(tmp_path: Path) -> 
         explain_write_errors(Path("some/where")),
     ):
         (tmp_path / "nowhere" / "a.txt").write_text("new")
-
-
-def test_remove_leftovers_of_files_and_directories(tmp_path: Path) -> None:
-    write_file(tmp_path / "a.txt", "whole")
-    write(tmp_path / "out", "whole")
-    (tmp_path / ".a.txt-abcd1234").write_text("half")
-    for name in (".out-abcd1234", ".out-abcd1234-old", ".a.txt-mine"):
-        (tmp_path / name).mkdir()
-    for name in ("a.txt", "out"):
-        remove_leftovers(tmp_path / name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.txt-mine", "a.txt", "out"]
-    assert contents(tmp_path) == {"a.txt": "whole", "out/mark": "whole"}

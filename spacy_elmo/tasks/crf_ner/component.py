@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,6 +15,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
+from ...files.damage import refuse_damaged
 from .masks import gold_tags, is_blocked, possible_tags
 from .tagger import ChainScores
 from .tags import Tags
@@ -83,6 +85,28 @@ class CrfNer(TrainablePipe):  # type: ignore[misc]  # spaCy has no types for it
         """
         super().__init__(vocab, model, name, labels=[])
         self.scorer = scorer
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "CrfNer":
+        """Read what `to_bytes` returned.
+
+        bytes_data (bytes): The component.
+        exclude (Iterable[str]): Fields to leave out.
+        RETURNS (CrfNer): The component itself.
+        """
+        with refuse_damaged("The data", f"a serialized component `{self.name}`"):
+            super().from_bytes(bytes_data, exclude=exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "CrfNer":
+        """Read what `to_disk` wrote.
+
+        path (str | Path): The directory.
+        exclude (Iterable[str]): Fields to leave out.
+        RETURNS (CrfNer): The component itself.
+        """
+        with refuse_damaged(path, f"a saved component `{self.name}`"):
+            super().from_disk(path, exclude=exclude)
+        return self
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -16,6 +16,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 EPSILON = 1e-5
 MIN_BATCH_WEIGHT = 0.02
 
+# Far above any network, and low enough that a damaged or hostile file is refused at once.
+MOST_UNITS = 2**20
+MOST_LAYERS = 64
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -36,8 +40,9 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number of 1 or more, got {value!r:.80}.")
+            most = MOST_LAYERS if name == "maxout_depth" else MOST_UNITS
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise ValueError(f"{name} must be a whole number from 1 to {most}, got {value!r:.80}.")
 
 
 class BiattentiveNetwork(nn.Module):

@@ -5,10 +5,10 @@ from typing import Any
 
 import srsly
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as format_tensors
 
+from ...files.damage import refuse_damaged
 from ...files.tensors import check_finite, check_fit
 from .network import BiattentiveNetwork, Sizes
 
@@ -36,15 +36,13 @@ def from_bytes(data: bytes, device: torch.device | str = "cpu") -> BiattentiveNe
     device (torch.device | str): The device of the network.
     RETURNS (BiattentiveNetwork): The network.
     """
-    try:
+    with refuse_damaged("The data", WHERE):
         message: dict[str, Any] = srsly.msgpack_loads(data)
         sizes, tensors = Sizes(**message["sizes"]), parse_tensors(message["tensors"])
         widths = message["input_width"], message["output_width"]
         # On the meta device nothing is allocated and no random numbers are drawn. The tensors then replace the parameters.
         with torch.device("meta"):
             network = BiattentiveNetwork(sizes, *widths)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"The data are not {WHERE}, or incomplete: {error}") from None
     found, expected = (
         {name: tuple(tensor.shape) for name, tensor in group.items()} for group in (tensors, network.state_dict())
     )

@@ -229,7 +229,7 @@ def test_averages_reach_the_network() -> None:
 
 
 def test_config_with_a_wrong_size_or_rate() -> None:
-    with pytest.raises(ValueError, match="maxout_depth must be a whole number of 1 or more, got 0"):
+    with pytest.raises(ValueError, match="maxout_depth must be a whole number from 1 to 64, got 0"):
         make_nlp(None, maxout_depth=0)
     with pytest.raises(ValueError, match=r"dropout must be from 0 to below 1, or null .* got 1.0"):
         make_nlp(None, dropout=1.0)

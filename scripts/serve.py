@@ -1,0 +1,166 @@
+"""A service that computes vectors: a text in, its tokens and their vectors out. See docs/serving.md."""
+
+import json
+import queue
+import signal
+import threading
+from concurrent.futures import Future, TimeoutError
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import spacy
+import typer
+from spacy.language import Language
+from wasabi import msg
+
+from spacy_elmo.corpora.long_texts import LONG_WORD
+
+Answer = dict[str, Any]
+
+MAX_BYTES = 100_000  # of a request
+MAX_WAITING = 256  # requests
+MAX_BATCH = 64  # requests that run together
+SECONDS = 30.0  # for a request to arrive, and again to be answered
+
+
+class Batcher:
+    """Runs a pipeline on all texts that wait, in a thread of its own.
+
+    Texts that arrive together run together, which takes little longer than one of them. Only this thread uses the pipeline,
+    so that spaCy can forget new words after each batch.
+
+    nlp (Language): The pipeline.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        self._nlp = nlp
+        self._waiting: queue.Queue[tuple[str, Future[Answer]]] = queue.Queue(MAX_WAITING)
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def embed(self, text: str) -> Answer:
+        """Compute the vectors of a text.
+
+        text (str): The text.
+        RETURNS (dict): The tokens and their vectors. If too many texts wait, there is a `queue.Full` instead.
+        """
+        future: Future[Answer] = Future()
+        self._waiting.put_nowait((text, future))
+        return future.result(timeout=SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            batch = [self._waiting.get()]
+            while len(batch) < MAX_BATCH and not self._waiting.empty():
+                batch.append(self._waiting.get())
+            try:
+                answers = self._embed([text for text, _ in batch])
+            except Exception as error:
+                for _, future in batch:
+                    future.set_exception(error)
+                continue
+            for (_, future), answer in zip(batch, answers, strict=True):
+                future.set_result(answer)
+
+    def _embed(self, texts: list[str]) -> list[Answer]:
+        with self._nlp.memory_zone():  # docs are not used outside
+            docs = self._nlp.pipe(texts)
+            return [{"tokens": [token.text for token in doc], "vectors": doc.tensor.tolist()} for doc in docs]
+
+
+def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
+    """Make a server that answers POST / with a JSON object {"text": ...}, and GET /health.
+
+    nlp (Language): The pipeline, with a component `elmo`.
+    host (str), port (int): Where to listen; port 0 for any that is free.
+    RETURNS (ThreadingHTTPServer): The server, which listens already.
+    """
+    nlp("The weights are read now.")
+    batcher = Batcher(nlp)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open
+        disable_nagle_algorithm = True
+        timeout = SECONDS
+
+        def do_GET(self) -> None:
+            if self.path == "/health":
+                self._answer(HTTPStatus.OK, {"status": "ok"})
+            else:
+                self._refuse(HTTPStatus.NOT_FOUND, "expected GET /health, or POST /")
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if not length.isdecimal() or int(length) > MAX_BYTES:
+                self._refuse(
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected a Content-Length of up to {MAX_BYTES:,} bytes"
+                )
+                return
+            text = _parse(self.rfile.read(int(length)))
+            if text is None or LONG_WORD.search(text):
+                self._refuse(HTTPStatus.BAD_REQUEST, 'expected {"text": ...}, with words of up to 500 characters')
+                return
+            try:
+                self._answer(HTTPStatus.OK, batcher.embed(text))
+            except (queue.Full, TimeoutError):
+                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting")
+            except OSError:
+                self.close_connection = True  # the client has gone
+            except Exception as error:
+                self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
+
+        def _refuse(self, status: HTTPStatus, message: str) -> None:
+            self.close_connection = True  # the rest of the request was perhaps not read
+            self._answer(status, {"error": message})
+
+        def _answer(self, status: HTTPStatus, answer: Answer) -> None:
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            if self.close_connection:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # clients that connect at the same moment
+
+    return Server((host, port), Handler)
+
+
+def _parse(data: bytes) -> str | None:
+    try:
+        text = json.loads(data)["text"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    # JSON can hold lone surrogates, which UTF-8 cannot.
+    return text.encode("utf8", "ignore").decode("utf8") if isinstance(text, str) else None
+
+
+def serve(pipeline: Path | None = None, host: str = "127.0.0.1", port: int = 8000) -> None:
+    """Serve the vectors of a pipeline.
+
+    pipeline (Path | None): A saved pipeline with a component `elmo`; None for an English one with the bundled model.
+    host (str), port (int): Where to listen.
+    """
+    if pipeline is None:
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sentencizer")
+        nlp.add_pipe("elmo", config={"keep_layers": False})
+    else:
+        nlp = spacy.load(pipeline)
+    server = make_server(nlp, host, port)
+    # From another thread: the signal interrupts the loop that it is to end.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    msg.good(f"Listening on http://{host}:{server.server_address[1]}")
+    server.serve_forever()
+    server.server_close()
+
+
+if __name__ == "__main__":
+    typer.run(serve)

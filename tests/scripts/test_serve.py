@@ -1,0 +1,118 @@
+"""The service of docs/serving.md."""
+
+import http.client
+import json
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from numpy.testing import assert_allclose
+
+from scripts.serve import MAX_BYTES, Batcher, make_server
+
+from ..helpers import make_elmo_nlp
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def server(weights: str) -> Iterator[ThreadingHTTPServer]:
+    """A running service."""
+    found = make_server(make_elmo_nlp(weights), "127.0.0.1", 0)
+    thread = threading.Thread(target=found.serve_forever)
+    thread.start()
+    yield found
+    found.shutdown()
+    thread.join(timeout=20)
+    found.server_close()
+
+
+def ask(server: ThreadingHTTPServer, body: Any, path: str = "/", method: str = "POST") -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, path, data)
+    response = connection.getresponse()
+    answer = json.loads(response.read())
+    connection.close()
+    return response.status, answer
+
+
+def test_many_clients_get_the_vectors_of_the_pipeline(server: ThreadingHTTPServer, weights: str) -> None:
+    texts = [f"Ada wrote the note number {i} ." * (1 + i % 3) for i in range(60)] + ["", " ", "naïve 日本"]
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda text: ask(server, {"text": text}), texts))
+    nlp = make_elmo_nlp(weights)
+    for text, (status, answer) in zip(texts, answers, strict=True):
+        doc = nlp(text)
+        assert status == 200
+        assert answer["tokens"] == [token.text for token in doc]
+        if len(doc):
+            assert_allclose(answer["vectors"], doc.tensor, rtol=0, atol=1e-5)
+
+
+def test_a_connection_stays_open(server: ThreadingHTTPServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+    for word in ("one", "two"):
+        connection.request("POST", "/", json.dumps({"text": word}))
+        assert json.loads(connection.getresponse().read())["tokens"] == [word]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"{", b"[]", b'{"text": 1}', {"txt": "a"}, b"[" * 99_000, {"text": "[" * 501}]
+)
+def test_requests_that_are_refused(server: ThreadingHTTPServer, body: Any) -> None:
+    status, answer = ask(server, body)
+    assert status == 400
+    assert 'expected {"text": ...}, with words of up to 500 characters' in answer["error"]
+
+
+def test_requests_that_are_too_large(server: ThreadingHTTPServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+    connection.putrequest("POST", "/")
+    connection.putheader("Content-Length", str(MAX_BYTES + 1))
+    connection.endheaders()
+    response = connection.getresponse()
+    assert response.status == 413
+    assert json.loads(response.read()) == {"error": "expected a Content-Length of up to 100,000 bytes"}
+    connection.close()
+
+
+def test_health_and_other_paths(server: ThreadingHTTPServer) -> None:
+    assert ask(server, b"", "/health", "GET") == (200, {"status": "ok"})
+    assert ask(server, b"", "/other", "GET")[0] == 404
+
+
+def test_too_many_requests_are_refused_at_once(server: ThreadingHTTPServer) -> None:
+    with patch.object(Batcher, "embed", side_effect=queue.Full):
+        assert ask(server, {"text": "a"}) == (503, {"error": "too many requests are waiting"})
+
+
+def test_a_text_that_fails_does_not_end_the_service(server: ThreadingHTTPServer) -> None:
+    with patch.object(Batcher, "_embed", side_effect=RuntimeError("no such luck")):
+        assert ask(server, {"text": "a"}) == (500, {"error": "RuntimeError"})
+    assert ask(server, {"text": "a"})[0] == 200
+
+
+@pytest.mark.slow
+def test_the_script_ends_when_it_is_told_to() -> None:
+    command = [sys.executable, "-W", "ignore", "scripts/serve.py", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=None) as process:
+        assert process.stdout is not None
+        port = int(next(line for line in process.stdout if "Listening" in line).rsplit(":", 1)[1].split("\x1b")[0])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("POST", "/", json.dumps({"text": "They play a play ."}))
+        answer = json.loads(connection.getresponse().read())
+        assert [len(vector) for vector in answer["vectors"]] == [256] * 5
+        connection.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
