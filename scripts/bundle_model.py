@@ -7,7 +7,7 @@ import torch
 import typer
 from wasabi import msg
 
-from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
+from spacy_elmo.pretraining.model_files import load_language_model, save_language_model, tokenizer_of
 
 CARD = "README.md"
 
@@ -21,9 +21,18 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     """
     try:
         model, vocabulary = load_language_model(source)
-        lang = lang or language_of(source)
+        trained_lang, segmenter = tokenizer_of(source)
+        lang = lang or trained_lang
         model.bilm.config = replace(model.bilm.config, lang=lang or model.bilm.config.lang)
-        save_language_model(model, vocabulary, output, lang=lang, dtype=torch.float16, kept=frozenset({CARD}))
+        save_language_model(
+            model,
+            vocabulary,
+            output,
+            lang=lang,
+            segmenter=segmenter,
+            dtype=torch.float16,
+            kept=frozenset({CARD}),
+        )
     except (OSError, ValueError) as error:
         msg.fail(f"Could not bundle {source}", str(error), exits=1)
     size = sum(path.stat().st_size for path in output.iterdir())

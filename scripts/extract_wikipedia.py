@@ -1,22 +1,31 @@
-"""Extract plain text from a Wikipedia export: one paragraph per line, and an empty line between articles."""
+"""Extract plain text from a Wikipedia export in any language: one paragraph per line, and an empty line between articles."""
 
-import bz2
-import gzip
 import html
+import json
 import re
-import zlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, cast
-from xml.etree.ElementTree import Element, ParseError, iterparse
+from typing import Annotated, Any
 
 import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from spacy_elmo.files.atomic import open_file
+from spacy_elmo.corpora.mediawiki import (
+    ARTICLE,
+    CATEGORY,
+    DEFAULT_SITE,
+    FILE,
+    Page,
+    Site,
+    find_disambiguation_templates,
+    is_disambiguation,
+    read_pages,
+    read_site,
+)
+from spacy_elmo.files.atomic import open_file, write_file
 
 try:
     from mwparserfromhell import parse
@@ -25,11 +34,7 @@ try:
 except ImportError:
     msg.fail("Reading wikitext needs mwparserfromhell", "pip install mwparserfromhell", exits=1)
 
-SHORTEST = 30  # characters of a paragraph; anything shorter is a remnant of markup
-
-# Namespaces by their keys, which are the same in all languages. An export lists its names for them; these always work.
-ARTICLE, FILE, CATEGORY = 0, 6, 14
-NAMESPACES = {"file": FILE, "image": FILE, "category": CATEGORY}
+SHORTEST = 30  # bytes of a paragraph, 10 characters of Chinese; anything shorter is a remnant of markup
 
 # How tags are treated. The contents of all other tags are kept.
 INLINE = frozenset({"ref", "math", "chem", "ce", "score", "hiero", "indicator", "templatestyles", "style"})
@@ -40,176 +45,113 @@ BLOCKS = frozenset(
 PARAGRAPHS = frozenset({"p", "div", "blockquote", "center"})
 LIST_ITEMS = frozenset({"li", "dd", "dt"})
 
-REDIRECT = re.compile(r"\s*#redirect\b", re.IGNORECASE)
-DISAMBIGUATION = re.compile(
-    r"\{\{\s*(?:(?:[\w -]+ )?disambig(?:uation)?(?:[ -](?:page|cleanup))?|dab|disamb|hndis|geodis|mathdab)\s*(?:\||\}\})"
-    r"|__DISAMBIG__",
-    re.IGNORECASE,
-)
-SWITCH = re.compile("__[A-Z_]+__")  # such as __NOTOC__
+SWITCH = re.compile(r"__[^\W_a-z][^\Wa-z]*__")  # such as __NOTOC__ or __目录__
 QUOTES = re.compile("'{2,}")
 NO_PROSE = ("*", "#", ":", ";", "|", "!", "{")  # the start of a line in a list or a broken table
 BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|</?[a-zA-Z][^<>]*>|<!--")
-SENTENCE_END = re.compile(r"""[.!?…。！？।؟]["'”’»)\]]*(?:\s|$)""")
+SENTENCE_END = re.compile(r"""[.!?…।؟]["'”’»)\]]*(?:\s|$)|[。！？｡]""")  # Chinese has no spaces
+# A link to a file, whatever the namespace is called: exports do not list all names.
+MEDIA = re.compile(
+    r":.+\.(?:jpe?g|png|gif|svg|tiff?|webp|og[agv]|webm|mp[34]|wav|flac|midi?|pdf|djvu)\s*$", re.IGNORECASE
+)
+# A link to another namespace or language that has a line of its own: a category, or the same article elsewhere.
+LONE_LINK = re.compile(r"^[ \t]*(?:\[\[[^\[\]|:\n]+:[^\[\]\n]*\]\][ \t]*)+$", re.MULTILINE)
+# Text in several variants, such as -{zh-hans:计算机;zh-hant:電腦}-, after flags, such as -{H|...}-.
+VARIANTS = re.compile(r"-\{(?:([A-Za-z;-]*)\|)?([^{}]*)\}-")
 # Remnants around a template that was removed. `f()` is not one of them: it has no space before the parentheses.
 SCARS = [
-    (re.compile(r"(?<=\()[\s,;:]+|[\s,;:]+(?=\))"), ""),
-    (re.compile(r"(?:^|\s)(?:\(\)|\[\])"), ""),
+    (re.compile(r"(?<=[(（])[\s,;:，；：、]+|[\s,;:，；：、]+(?=[)）])"), ""),
+    (re.compile(r"(?:^|\s)(?:\(\)|\[\])|（）"), ""),
     (re.compile(r"\s+(?=[,.](?:\s|$))"), ""),
     (re.compile(r",(?:\s*,)+"), ","),
+    (re.compile(r"[，、](?=[，。])"), ""),
 ]
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page of an export.
-
-    title (str): Its title.
-    text (str): Its wikitext.
-    is_article (bool): Whether it is in the namespace of articles, and no redirect.
-    namespaces (dict[str, int]): The export's names of namespaces, in lower case, with their keys.
-    """
-
-    title: str
-    text: str
-    is_article: bool
-    namespaces: dict[str, int]
-
-
-def extract_wikipedia(dump: Path, output: Path, limit: Annotated[int | None, typer.Option(min=1)] = None) -> None:
-    """Write the prose of all articles.
+def extract_wikipedia(
+    dump: Path, output: Path, lang: str | None = None, limit: Annotated[int | None, typer.Option(min=1)] = None
+) -> None:
+    """Write the prose of all articles, and beside it, with the suffix .json, what is known about it.
 
     dump (Path): A MediaWiki export, such as pages-articles.xml.bz2: XML, optionally compressed by bzip2 or gzip.
     output (Path): The text file to write.
+    lang (str | None): The language that is expected. If the export says another one, there is a warning.
     limit (int | None): Stop after this many articles.
     """
     try:
-        n_articles, n_paragraphs = extract_text(dump, output, limit=limit)
+        metadata = extract_text(dump, output, limit=limit)
+        write_file(output.with_suffix(".json"), json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
     except (OSError, ValueError) as error:
         msg.fail(f"Could not extract the text of {dump}", str(error), exits=1)
-    msg.good(f"{output}: {n_articles:,} articles of {n_paragraphs:,} paragraphs")
+    msg.good(f"{output}: {metadata['articles']:,} articles of {metadata['paragraphs']:,} paragraphs")
+    left_out = ("redirects", "disambiguation_pages", "pages_without_prose")
+    msg.text("Left out: " + ", ".join(f"{metadata[name]:,} {name.replace('_', ' ')}" for name in left_out))
+    found = metadata["lang"].partition("-")[0]
+    if lang and found and found != lang:
+        msg.warn(f"The text is in the language {found!r}, as {dump} says, and not in {lang!r}")
 
 
-def extract_text(dump: Path, output: Path, *, limit: int | None = None) -> tuple[int, int]:
+def extract_text(dump: Path, output: Path, *, limit: int | None = None) -> dict[str, Any]:
     """Write the prose of all articles. If it fails, no file is written.
 
     dump (Path): The export.
     output (Path): The text file to write.
     limit (int | None): The maximum number of articles.
-    RETURNS (tuple[int, int]): The numbers of articles and of paragraphs.
+    RETURNS (dict[str, Any]): The export, its site, its newest date, and the numbers of articles, paragraphs and other pages.
     """
-    n_articles = n_paragraphs = 0
+    site = read_site(dump)
+    counts: Counter[str] = Counter()
+    newest = ""
     with open_file(output) as file:
-        for paragraphs in islice(read_articles(dump), limit):
-            file.write("\n" * bool(n_articles) + "".join(f"{paragraph}\n" for paragraph in paragraphs))
-            n_articles += 1
-            n_paragraphs += len(paragraphs)
-        if not n_articles:
+        for page, paragraphs in islice(read_articles(dump, site, counts), limit):
+            file.write("\n" * bool(counts["articles"]) + "".join(f"{paragraph}\n" for paragraph in paragraphs))
+            counts["articles"] += 1
+            counts["paragraphs"] += len(paragraphs)
+            newest = max(newest, page.date)
+        if not counts["articles"]:
             raise ValueError(f"There is no article with a paragraph of prose in {dump}.")
-    return n_articles, n_paragraphs
+    names = ("articles", "paragraphs", "redirects", "disambiguation_pages", "pages_without_prose")
+    described = {"dump": dump.name, "site": site.name, "database": site.database, "url": site.url, "lang": site.lang}
+    return {**described, "newest": newest, **{name: counts[name] for name in names}}
 
 
-def read_articles(dump: Path) -> Iterator[list[str]]:
-    """Read the paragraphs of each article that has any.
-
-    dump (Path): The export.
-    YIELDS (list[str]): The paragraphs.
-    """
-    for page in read_pages(dump):
-        if page.is_article and not is_disambiguation(page):
-            paragraphs = extract_paragraphs(page.text, page.namespaces)
-            if paragraphs:
-                yield paragraphs
-
-
-def is_disambiguation(page: Page) -> bool:
-    """RETURNS (bool): Whether a page is a disambiguation page, judged by English names of templates."""
-    return page.title.endswith("(disambiguation)") or DISAMBIGUATION.search(page.text) is not None
-
-
-# From a file to pages
-
-
-def read_pages(dump: Path) -> Iterator[Page]:
-    """Read the pages of an export, with only one page in memory at a time.
+def read_articles(dump: Path, site: Site, counts: Counter[str]) -> Iterator[tuple[Page, list[str]]]:
+    """Read the articles with prose.
 
     dump (Path): The export.
-    YIELDS (Page): The last revision of a page.
+    site (Site): What the export says about its wiki.
+    counts (Counter[str]): Gets the numbers of pages in the namespace of articles that are left out.
+    YIELDS (tuple[Page, list[str]]): The page, and its paragraphs.
     """
-    if not dump.is_file():
-        raise ValueError(f"There is no file {dump}.")
-    try:
-        file = dump.open("rb")
-    except OSError as error:
-        raise ValueError(f"{dump} cannot be read: {error}.") from None
-    namespaces = dict(NAMESPACES)
-    root: Element | None = None
-    n_pages, last = 0, ""
-    with (
-        file,
-        tqdm(total=dump.stat().st_size, unit="B", unit_scale=True, desc="Reading pages", disable=None) as bar,
-    ):
-        try:
-            for event, element in iterparse(_decompress(file), events=("start", "end")):
-                name = element.tag.rpartition("}")[2]  # without the namespace, which changes with each version
-                if root is None:
-                    if name != "mediawiki":
-                        raise ValueError(f"{dump} is not a MediaWiki export: it begins with <{name}>, not <mediawiki>.")
-                    root = element
-                elif event == "end" and name == "namespace" and element.text:
-                    namespaces[element.text.lower()] = int(element.get("key", ARTICLE))
-                elif event == "end" and name == "page":
-                    page = _make_page(element, namespaces)
-                    root.clear()
-                    n_pages, last = n_pages + 1, page.title
-                    bar.update(file.tell() - bar.n)
-                    yield page
-        except (ParseError, EOFError, OSError, zlib.error) as error:
-            if root is None:
-                raise ValueError(f"{dump} is not a MediaWiki export, or a damaged one: {error}.") from None
-            where = f"after {n_pages:,} pages, the last of which is {last!r}" if n_pages else "before its first page"
-            raise ValueError(
-                f"{dump} breaks off or is damaged {where}: {error}. Was the download cut off? It has "
-                f"{dump.stat().st_size:,} bytes; compare that with the server's, and fetch it again."
-            ) from None
-
-
-def _decompress(file: IO[bytes]) -> IO[bytes]:
-    start = file.read(3)
-    file.seek(0)
-    if start == b"BZh":
-        return cast(IO[bytes], bz2.open(file))
-    if start[:2] == b"\x1f\x8b":
-        return cast(IO[bytes], gzip.open(file))
-    return file
-
-
-def _make_page(element: Element, namespaces: dict[str, int]) -> Page:
-    title = element.findtext("{*}title") or ""
-    text = ([""] + [part.text or "" for part in element.iterfind("{*}revision/{*}text")])[-1]
-    # Exports before 2011 have no <ns>.
-    key = element.findtext("{*}ns") or _find_namespace(title, namespaces)
-    is_redirect = element.find("{*}redirect") is not None or REDIRECT.match(text) is not None
-    return Page(title, text, is_article=int(key) == ARTICLE and not is_redirect, namespaces=namespaces)
-
-
-def _find_namespace(title: str, namespaces: dict[str, int]) -> int:
-    name, colon, _ = title.lower().partition(":")
-    return namespaces.get(name.strip(), ARTICLE) if colon else ARTICLE
+    with tqdm(total=2 * dump.stat().st_size, unit="B", unit_scale=True, desc="Reading pages", disable=None) as bar:
+        templates = find_disambiguation_templates(dump, site, lambda n_bytes: bar.update(n_bytes - bar.n))
+        first = dump.stat().st_size
+        for page in read_pages(dump, site, lambda n_bytes: bar.update(first + n_bytes - bar.n)):
+            if page.namespace != ARTICLE:
+                continue
+            if page.is_redirect:
+                counts["redirects"] += 1
+            elif is_disambiguation(page, templates):
+                counts["disambiguation_pages"] += 1
+            elif paragraphs := extract_paragraphs(page.text, site):
+                yield page, paragraphs
+            else:
+                counts["pages_without_prose"] += 1
 
 
 # From wikitext to paragraphs
 
 
-def extract_paragraphs(wikitext: str, namespaces: dict[str, int] = NAMESPACES) -> list[str]:
+def extract_paragraphs(wikitext: str, site: Site = DEFAULT_SITE) -> list[str]:
     """Extract the paragraphs of prose from an article.
 
     wikitext (str): The article.
-    namespaces (dict[str, int]): The names of namespaces, in lower case, with their keys.
+    site (Site): What the export says about its wiki.
     RETURNS (list[str]): The paragraphs, each without a line break.
     """
     # Style tags stay in the text: the parser confuses an apostrophe after italics with their markup.
-    text = SWITCH.sub("", _flatten(parse(wikitext, skip_style_tags=True), namespaces))
+    wikitext = VARIANTS.sub(_choose_variant, LONE_LINK.sub("", wikitext))
+    text = SWITCH.sub("", _flatten(parse(wikitext, skip_style_tags=True), site))
     blocks: list[list[str]] = [[]]
     for line in text.split("\n"):
         line = line.strip()
@@ -221,11 +163,20 @@ def extract_paragraphs(wikitext: str, namespaces: dict[str, int] = NAMESPACES) -
     return [paragraph for paragraph in paragraphs if _is_prose(paragraph)]
 
 
-def _flatten(code: Wikicode, namespaces: dict[str, int]) -> str:
-    return "".join(_flatten_node(node, namespaces) for node in code.nodes)
+def _choose_variant(match: re.Match[str]) -> str:
+    """Choose the first variant, or nothing if the flags say that the text is hidden or a title."""
+    if set((match[1] or "").upper().split(";")) & {"H", "T"}:
+        return ""
+    first = match[2].split(";")[0]
+    code, colon, text = first.partition(":")
+    return text.strip() if colon and re.fullmatch(r"\s*[a-z]{2,3}(?:-[a-z]+)?\s*", code) else match[2]
 
 
-def _flatten_node(node: Node, namespaces: dict[str, int]) -> str:
+def _flatten(code: Wikicode, site: Site) -> str:
+    return "".join(_flatten_node(node, site) for node in code.nodes)
+
+
+def _flatten_node(node: Node, site: Site) -> str:
     if isinstance(node, Text):
         return node.value
     if isinstance(node, HTMLEntity):
@@ -233,18 +184,18 @@ def _flatten_node(node: Node, namespaces: dict[str, int]) -> str:
     if isinstance(node, Heading):
         return "\n\n"
     if isinstance(node, Wikilink):
-        title = _flatten(node.title, namespaces).strip()
-        if _find_namespace(title, namespaces) in (FILE, CATEGORY):
+        title = _flatten(node.title, site).strip()
+        if site.namespace_of(title) in (FILE, CATEGORY) or MEDIA.search(title):
             return ""
-        return title.removeprefix(":") if node.text is None else _flatten(node.text, namespaces)
+        return title.removeprefix(":") if node.text is None else _flatten(node.text, site)
     if isinstance(node, ExternalLink):
-        return "" if node.title is None else _flatten(node.title, namespaces)
+        return "" if node.title is None else _flatten(node.title, site)
     if isinstance(node, Tag):
-        return _flatten_tag(node, namespaces)
+        return _flatten_tag(node, site)
     return ""  # templates, their arguments, comments
 
 
-def _flatten_tag(tag: Tag, namespaces: dict[str, int]) -> str:
+def _flatten_tag(tag: Tag, site: Site) -> str:
     name = str(tag.tag).strip().lower()
     if name in LIST_ITEMS and tag.wiki_markup:
         return str(tag.wiki_markup)  # only the marker: its line is removed later
@@ -254,7 +205,7 @@ def _flatten_tag(tag: Tag, namespaces: dict[str, int]) -> str:
         return ""
     if name in BLOCKS:
         return "\n\n"
-    contents = "" if tag.contents is None else _flatten(tag.contents, namespaces)
+    contents = "" if tag.contents is None else _flatten(tag.contents, site)
     return f"\n\n{contents}\n\n" if name in PARAGRAPHS else contents
 
 
@@ -287,7 +238,7 @@ def _mend(paragraph: str) -> str:
 
 
 def _is_prose(paragraph: str) -> bool:
-    if len(paragraph) < SHORTEST or BROKEN.search(paragraph):
+    if len(paragraph.encode("utf8", "ignore")) < SHORTEST or BROKEN.search(paragraph):
         return False
     return SENTENCE_END.search(paragraph) is not None
 

@@ -2,7 +2,7 @@
 
 A larger model makes fewer steps in the same time. So each run first makes a few steps to measure its speed. It then starts
 from scratch with as many steps as fit in its minutes, so that the schedule of the learning rate ends with the run. Use a
-machine that does nothing else. The models stay in OUTPUT, for the --weights of `scripts/probe.py` and `scripts/senses.py`.
+machine that does nothing else. The models stay in OUTPUT, for `spacy elmo probe` and `scripts/nearest_uses.py`.
 """
 
 import json

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-# The start of the only reason that is expected: data that cannot be part of the repository.
+# The starts of the only reasons that are expected: data that cannot be part of the repository.
 NEEDS_SHARED = "needs ../shared"
+NEEDS_WORDNET = "needs WordNet"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -13,7 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--no-unexpected-skips",
         action="store_true",
-        help=f"fail if a test is skipped for another reason than {NEEDS_SHARED!r}, or is expected to fail",
+        help=f"fail if a test is skipped for another reason than {NEEDS_SHARED!r} or {NEEDS_WORDNET!r}, or is expected to fail",
     )
 
 
@@ -26,7 +27,7 @@ def unexpected_skips(config: pytest.Config) -> list[str]:
     lines = []
     for report in reporter.stats.get("skipped", []):
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        if not reason.startswith(NEEDS_SHARED):
+        if not reason.startswith((NEEDS_SHARED, NEEDS_WORDNET)):
             lines.append(f"{report.nodeid}: {reason}")
     lines += [f"{report.nodeid}: expected to fail" for report in reporter.stats.get("xfailed", [])]
     return lines

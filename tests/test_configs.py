@@ -15,6 +15,7 @@ from torch.nn import Parameter
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.weights import load_weights
+from spacy_elmo.corpora.statistics import LEAST_MAX_CHARS
 from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.settings import load_run_config, read_settings
 
@@ -133,6 +134,8 @@ def test_spacy_debugs_task_configs(path: Path, task_docs: Path) -> None:
 
 
 def test_recipe_of_the_bundled_model_has_its_sizes() -> None:
-    recipe = CONFIGS[ROOT / "configs" / "en_elmo_sm.cfg"]
+    recipe = CONFIGS[ROOT / "configs" / "en_elmo_sm.cfg"]["bilm"]
     carried = srsly.read_json(ROOT / "spacy_elmo" / "models" / "en_elmo_sm" / "config.json")
-    assert {name: carried[name] for name in recipe["bilm"]} == recipe["bilm"]
+    assert recipe.pop("max_chars") is None  # for English text: 50
+    assert carried["max_chars"] == LEAST_MAX_CHARS
+    assert {name: carried[name] for name in recipe} == recipe

@@ -135,13 +135,13 @@ def copy_project(target: Path) -> None:
         shutil.copytree(source, target / name) if source.is_dir() else shutil.copy(source, target)
 
 
-def assert_outputs_exist(directory: Path, workflow: str) -> None:
+def assert_outputs_exist(directory: Path, workflow: str, **variables: str | int) -> None:
     """Check that what the project says that it writes was written."""
     project = srsly.read_yaml(ROOT / "project.yml")
     for command in project["commands"]:
         if command["name"] in project["workflows"][workflow]:
             for output in command.get("outputs", []):
-                for name, value in project["vars"].items():
+                for name, value in {**project["vars"], **variables}.items():
                     output = output.replace(f"${{vars.{name}}}", str(value))
                 assert (directory / output).exists(), output
 
@@ -160,6 +160,19 @@ def test_project_runs_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_project_analyses_the_sample(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    steps = {f"{name}_steps": 2 for name in ("grid_ner", "grid_textcat", "fraction")}
+    output = run_project(tmp_path, "analysis", fraction_seeds=1, analysis_fractions="50,100", **steps)
+    assert "It has 8 sections" in output
+    assert_outputs_exist(tmp_path, "analysis")
+    page = (tmp_path / "training" / "analysis" / "page.html").read_text(encoding="utf8")
+    # The noun and the verb have the same neighbours only in the layer that sees no context.
+    assert "“play” has 2 uses here." in page
+    assert "5 of 5 in the token layer, 0 of 5 in LSTM layer 1 and 0 of 5 in LSTM layer 2" in page
+
+
+@pytest.mark.slow
 def test_project_embeds_the_sample(tmp_path: Path) -> None:
     copy_project(tmp_path)
     # The smaller file of the sample, so that it fits a test.
@@ -175,25 +188,51 @@ def test_project_embeds_the_sample(tmp_path: Path) -> None:
     assert all(sentence in (tmp_path / "assets" / "sample" / "train.txt").read_text("utf8") for _, sentence in others)
 
 
+def run_wiki(directory: Path, lang: str, **variables: str | int) -> str:
+    """Run the workflow for a sample, with a tiny model."""
+    copy_project(directory)
+    variables = {"lang": lang, "wiki_config": "pretrain_tiny", **variables}
+    output = run_project(directory, "wiki_elmo", dump=f"assets/wikipedia_sample/{lang}.xml", **variables)
+    assert_outputs_exist(directory, "wiki_elmo", lang=lang)
+    return output
+
+
 @pytest.mark.slow
 def test_project_rebuilds_the_bundled_model(tmp_path: Path) -> None:
-    copy_project(tmp_path)
-    smaller = {"wikipedia": "assets/wikipedia_sample/dump.xml", "held_out_every": 10}
-    smaller |= {"en_config": "pretrain_tiny", "en_steps": 120}
-    output = run_project(tmp_path, "en_elmo_sm", **smaller)
+    output = run_wiki(tmp_path, "en", held_out_every=10, wiki_steps=120)
     assert "58 articles of 222 paragraphs" in output
     assert "46 train, 6 dev, 6 test articles" in output
-    assert_outputs_exist(tmp_path, "en_elmo_sm")
     scores = srsly.read_json(tmp_path / "training" / "en_elmo_sm" / "perplexity.json")
     assert scores["perplexity_mean"] < 0.8 * scores["perplexity_unigram"]
     bundle = tmp_path / "training" / "en_elmo_sm" / "bundle"
     carried = ROOT / "spacy_elmo" / "models" / "en_elmo_sm"
-    assert {path.name for path in bundle.iterdir()} == {path.name for path in carried.iterdir()} - {"README.md"}
+    assert {path.name for path in bundle.iterdir()} == {path.name for path in carried.iterdir()}
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"weights": str(bundle)})
     tensor = nlp("They play a play on Broadway .").tensor
     assert tensor.shape == (7, 128)
     assert abs(tensor[1] - tensor[3]).max() > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lang", "segmenter", "max_chars"), [("de", "null", 50), ("zh", "jieba", 146)])
+def test_project_trains_on_any_wikipedia(lang: str, segmenter: str, max_chars: int, tmp_path: Path) -> None:
+    output = run_wiki(tmp_path, lang, segmenter=segmenter, held_out_every=5, wiki_steps=20)
+    assert "13 articles of 26 paragraphs" in output
+    assert "Left out: 2 redirects, 4 disambiguation pages" in output
+    assert f"max_chars = {max_chars}: no word is cut" in output
+    assert (f"raw text in the language {lang!r}" + (", cut by 'jieba'" if segmenter == "jieba" else "")) in output
+    bundle = tmp_path / "training" / f"{lang}_elmo_sm" / "bundle"
+    card = (bundle / "README.md").read_text(encoding="utf8")
+    assert f"# {lang}_elmo_sm" in card
+    # The example of the card runs.
+    code = card.split("```python\n")[1].split("```")[0].replace(f"PATH/TO/{lang}_elmo_sm", str(bundle))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    doc = names["nlp"]({"de": "Das Rad steht. Es regnet.", "zh": "木轮停着。下雨了！"}[lang])
+    assert len(list(doc.sents)) == 2
+    assert doc.tensor.shape == (len(doc), 128)
+    assert len(doc) == {"de": 7, "zh": 6}[lang]
 
 
 def test_workflow_all_has_every_command_of_the_others() -> None:

@@ -1,13 +1,17 @@
 """The vectors that analyses read from docs, and the names of their layers."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc, Token
 
 Floats = NDArray[Any]
+Combine = Callable[[Any], Any]  # layers_LNW to vectors_NV, both NumPy's or both torch's
+Combination = tuple[list[int], Combine]  # the layers that are read, and a function of all layers
+ContextT = TypeVar("ContextT")
 
 
 def doc_vectors(doc: Doc, layer: int | None = None) -> Floats:
@@ -43,6 +47,20 @@ def doc_layers(doc: Doc) -> Floats:
     return layers_LTW
 
 
+def embed_sentences(
+    nlp: Language, sentences: Iterable[tuple[Sequence[str], ContextT]]
+) -> Iterator[tuple[Floats, ContextT]]:
+    """Compute the layers of sentences, a batch at a time.
+
+    nlp (Language): The pipeline, with an `elmo` component that keeps its layers.
+    sentences (Iterable[tuple]): The words of a sentence, and anything that belongs to it.
+    YIELDS (tuple): layers_LTW, and what belongs to the sentence.
+    """
+    docs = ((Doc(nlp.vocab, words=list(words)), context) for words, context in sentences)
+    for doc, context in nlp.pipe(docs, as_tuples=True):
+        yield doc_layers(doc), context
+
+
 def stack_vectors(tokens: Sequence[Token], layer: int | None = None) -> Floats:
     """Look up the vectors of tokens, which may be in different docs.
 
@@ -66,3 +84,24 @@ def unit_vectors(vectors_NW: Floats) -> Floats:
 def layer_name(layer: int) -> str:
     """RETURNS (str): The name of a layer in tables."""
     return f"LSTM layer {layer}" if layer else "token layer"
+
+
+def layer_combinations(n_layers: int) -> dict[str, Combination]:
+    """List the ways in which analyses make one vector of a token's layers, without learning anything.
+
+    n_layers (int): The number of layers.
+    RETURNS (dict[str, Combination]): Combinations by name: each layer alone, their mean, and all of them side by side.
+    """
+
+    def only(i: int) -> Combine:
+        return lambda layers_LNW: layers_LNW[i]
+
+    everything = list(range(n_layers))
+    return {
+        **{layer_name(i): ([i], only(i)) for i in everything},
+        "mean": (everything, lambda layers_LNW: layers_LNW.mean(0)),
+        "side by side": (
+            everything,
+            lambda layers_LNW: layers_LNW.swapaxes(0, 1).reshape(layers_LNW.shape[1], -1),
+        ),
+    }

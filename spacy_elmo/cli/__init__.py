@@ -4,6 +4,7 @@ import typer
 from spacy.cli._util import app as spacy_app
 
 from .compare import compare_cli
+from .contextuality import contextuality_cli
 from .convert import convert_cli
 from .debug_data import debug_data_cli
 from .demo import demo_cli
@@ -14,7 +15,9 @@ from .init_vocab import init_vocab_cli
 from .mixes import mixes_cli
 from .neighbours import neighbours_cli
 from .pretrain import pretrain_cli
+from .probe import probe_cli
 from .report import report_cli
+from .senses import senses_cli
 from .trials import trials_cli
 
 # For commands that take settings of a config, such as --paths.train, as `spacy train` does.
@@ -30,6 +33,9 @@ def elmo() -> None:
 
 app.command("demo")(demo_cli)
 app.command("neighbours", no_args_is_help=True)(neighbours_cli)
+app.command("probe", no_args_is_help=True)(probe_cli)
+app.command("senses", no_args_is_help=True)(senses_cli)
+app.command("contextuality", no_args_is_help=True)(contextuality_cli)
 app.command("embed", no_args_is_help=True)(embed_cli)
 app.command("convert", no_args_is_help=True)(convert_cli)
 app.command("pretrain", no_args_is_help=True, context_settings=WITH_OVERRIDES)(pretrain_cli)

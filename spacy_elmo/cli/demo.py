@@ -20,8 +20,8 @@ def demo_cli(
     """
     import spacy
 
+    from ..analysis.nearest_uses import count_same_sense, first_of_each_sense, read_uses
     from ..analysis.neighbours import find_neighbours, mark_use
-    from ..analysis.senses import count_same_sense, first_of_each_sense, read_uses
     from ..analysis.vectors import stack_vectors
     from ..layers.similarity import cosine
 

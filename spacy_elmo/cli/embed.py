@@ -14,7 +14,8 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import WEIGHTS_HELP
+from .help_texts import SEGMENTER_HELP, WEIGHTS_HELP
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from ..embedding.embed import Embedding, Engine
@@ -40,6 +41,7 @@ def embed_cli(
         None, "--pipeline", "-P", help="A pipeline to load instead of a blank one. It gets an elmo if it has none"
     ),
     lang: str = Opt("en", "--lang", "-l", help="The language of raw text"),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="Each text is one tokenized sentence"),
     no_text: bool = Opt(False, "--no-text", help="Write no texts beside the vectors"),
     text_field: str = Opt("text", "--text-field", help="The field with the text, in JSON lines and Parquet"),
@@ -78,6 +80,7 @@ def embed_cli(
             precision=precision,  # type: ignore[arg-type]
             pipeline=pipeline,
             lang=lang,
+            segmenter=segmenter if tokenized or pipeline else choose_segmenter(weights, lang, segmenter),
             tokenized=tokenized,
             text=not no_text,
             text_field=text_field,

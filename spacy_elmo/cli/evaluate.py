@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
-from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP, PROCESSES_HELP
+from .help_texts import CORPUS_HELP, PROCESSES_HELP, SEGMENTER_HELP
+from .progress import show_sentences
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from ..pretraining.perplexity import Likelihood
@@ -23,6 +24,7 @@ def evaluate_cli(
     lang: str | None = Opt(
         None, "--lang", "-l", help="The language of raw text; by default that of the model's training text"
     ),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(
         False,
         "--tokenized",
@@ -39,12 +41,13 @@ def evaluate_cli(
     """
     from ..files.atomic import write_file
     from ..models import find_existing_weights
-    from ..pretraining.model_files import language_of
+    from ..pretraining.model_files import tokenizer_of
 
     try:
         directory = find_existing_weights(model)
-        lang = None if tokenized else lang or language_of(directory)
-        likelihood = evaluate(directory, corpus, lang=lang, n_process=n_process)
+        lang = None if tokenized else lang or tokenizer_of(directory)[0]
+        segmenter = segmenter if lang is None else choose_segmenter(model, lang, segmenter)
+        likelihood = evaluate(directory, corpus, lang=lang, segmenter=segmenter, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
             write_file(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
@@ -62,15 +65,19 @@ def evaluate_cli(
         f"{likelihood.n_unknown:,} of them ({fraction:.2%}) are unknown words, which count as one"
     )
     tokenization = "one tokenized sentence per line" if lang is None else f"raw text in the language {lang!r}"
+    tokenization += f", cut by {segmenter!r}" if segmenter else ""
     msg.text(f"Text was read as {tokenization}; docs (.spacy) keep their tokens")
 
 
-def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: int = 1) -> "Likelihood":
+def evaluate(
+    model: Path, corpus: Path, *, lang: str | None = None, segmenter: str | None = None, n_process: int = 1
+) -> "Likelihood":
     """Measure the likelihood of a text under a language model.
 
     model (Path): The model's directory.
     corpus (Path): The text.
     lang (str | None): The language of raw text, or None for tokenized text.
+    segmenter (str | None): How Chinese text is cut into words.
     n_process (int): The number of processes that tokenize.
     RETURNS (Likelihood): The likelihood.
     """
@@ -79,7 +86,5 @@ def evaluate(model: Path, corpus: Path, *, lang: str | None = None, n_process: i
     from ..pretraining.perplexity import measure_likelihood
 
     language_model, vocabulary = load_language_model(model)
-    sentences = tqdm(
-        read_corpus(corpus, lang=lang, n_process=n_process), unit=" sentences", desc="Predicting", disable=None
-    )
-    return measure_likelihood(language_model, vocabulary, sentences)
+    sentences = read_corpus(corpus, lang=lang, segmenter=segmenter, n_process=n_process)
+    return measure_likelihood(language_model, vocabulary, show_sentences(sentences, "Predicting"))

@@ -5,7 +5,7 @@ from pathlib import Path
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP, PROCESSES_HELP
+from .help_texts import CORPUS_HELP, PROCESSES_HELP, SEGMENTER_HELP
 from .progress import show_sentences
 
 
@@ -13,6 +13,7 @@ def init_vectors_cli(
     corpus: Path = Arg(..., help=CORPUS_HELP),
     output: Path = Arg(..., help="The directory to write"),
     lang: str = Opt(..., "--lang", "-l", help="The language of the text, and of the pipelines that use the vectors"),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="char")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The text is tokenized, one sentence per line"),
     width: int = Opt(100, "--width", "-w", help="The width of a vector", min=1),
     rows: int = Opt(50_000, "--rows", "-r", help="Rows of the table, which words and their n-grams share", min=1),
@@ -41,6 +42,7 @@ def init_vectors_cli(
             corpus,
             output,
             lang=lang,
+            segmenter=segmenter,
             is_tokenized=tokenized,
             width=width,
             rows=rows,

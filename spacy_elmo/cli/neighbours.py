@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP, WEIGHTS_HELP
+from .help_texts import CORPUS_HELP, RESULTS_HELP, SEGMENTER_HELP, WEIGHTS_HELP
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -23,6 +24,7 @@ def neighbours_cli(
     sentences: list[str] = Arg(..., help='Sentences with one word in square brackets: "They [play] chess."'),
     weights: str | None = Opt(None, "--weights", "-w", help=WEIGHTS_HELP),
     lang: str = Opt("en", "--lang", "-l", help="The language of the sentences, and of the corpus if it is raw text"),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     n: int = Opt(5, "--n", "-n", help="The number of neighbours to show", min=1),
     limit: int = Opt(0, "--limit", help="The maximum number of sentences of the corpus to search; 0 for all", min=0),
@@ -31,6 +33,7 @@ def neighbours_cli(
         "--layer",
         help="A layer to compare instead of Doc.tensor, where 0 is the token layer; may be given several times",
     ),
+    output: Path | None = Opt(None, "--output", "-o", help=RESULTS_HELP),
 ) -> None:
     """Find nearest neighbours of words in context.
 
@@ -38,36 +41,65 @@ def neighbours_cli(
 
         python -m spacy elmo neighbours text.txt "They sat on the [bank] of the river."
     """
-    import spacy
-
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
+    from ..analysis.vectors import layer_name
+    from ..corpora.tokenizer import make_language
+    from ..models import DEFAULT
+    from .results import write_results
 
     try:
-        nlp = spacy.blank(lang)
+        segmenter = choose_segmenter(weights, lang, segmenter)
+        nlp = make_language(lang, segmenter)
         nlp.add_pipe("elmo", config={"weights": weights})
         uses = [read_use(nlp, sentence) for sentence in sentences]
-        docs = _embed(nlp, corpus, None if tokenized else lang, limit)
+        docs = _embed(nlp, corpus, (None, None) if tokenized else (lang, segmenter), limit)
         chosen: list[int | None] = [*layers] or [None]
         found = find_neighbours(uses, docs, n=n, layers=chosen)
         if not found[0][0]:
             raise ValueError(f"{corpus} has no sentence to search.")
+        names = ["Doc.tensor" if layer is None else layer_name(layer) for layer in chosen]
+        results: list[dict[str, Any]] = [
+            {
+                "sentence": sentence,
+                "neighbours": [
+                    [
+                        {"similarity": similarity, "text": mark_use(token, width=CONTEXT)}
+                        for similarity, token in neighbours[i]
+                    ]
+                    for neighbours in found
+                ],
+            }
+            for i, sentence in enumerate(sentences)
+        ]
+        if output is not None:
+            options = ["--n", n, "--limit", limit, *(["--tokenized"] if tokenized else ["--lang", lang])]
+            options += [word for layer in layers for word in ("--layer", layer)]
+            options += ["--weights", weights] if weights else []
+            write_results(
+                output,
+                "neighbours",
+                weights=weights or DEFAULT,
+                arguments=[corpus, *sentences, *options],
+                results={"layers": names, "uses": results},
+            )
     except (ValueError, OSError, ImportError) as error:
         msg.fail("Could not find neighbours", str(error), exits=1)
-    for i, use in enumerate(uses):
-        msg.divider(mark_use(use))
+    for use in results:
+        msg.divider(use["sentence"])
         rows = [
-            ("Doc.tensor" if layer is None else f"layer {layer}", f"{similarity:.3f}", mark_use(token, width=CONTEXT))
-            for layer, neighbours in zip(chosen, found, strict=True)
-            for similarity, token in neighbours[i]
+            (name, f"{neighbour['similarity']:.3f}", neighbour["text"])
+            for name, neighbours in zip(names, use["neighbours"], strict=True)
+            for neighbour in neighbours
         ]
         msg.table(rows, max_col=100)
 
 
-def _embed(nlp: "Language", corpus: Path, lang: str | None, limit: int) -> Iterator["Doc"]:
+def _embed(nlp: "Language", corpus: Path, tokenizer: tuple[str | None, str | None], limit: int) -> Iterator["Doc"]:
     from spacy.tokens import Doc
 
     from ..corpora.read import read_corpus
 
-    sentences = islice(read_corpus(corpus, lang=lang), limit or None)
+    lang, segmenter = tokenizer
+    sentences = islice(read_corpus(corpus, lang=lang, segmenter=segmenter), limit or None)
     docs = (Doc(nlp.vocab, words=words) for words in sentences)
     yield from tqdm(nlp.pipe(docs), unit=" sentences", desc="Reading", disable=None)

@@ -27,12 +27,13 @@ def pretrain_cli(
         python -m spacy elmo pretrain configs/pretrain.cfg out --paths.train text.txt --paths.dev dev.txt
 
     The model with the lowest dev perplexity is out/model-best, ready for nlp.add_pipe("elmo", config={"weights": ...}). After a
-    stop, --resume continues from the last checkpoint and ends with the same weights. On several processes or machines:
-    torchrun ... -m spacy elmo pretrain ...
+    stop, --resume continues from the last checkpoint and ends with the same weights. With more epochs or max_steps it makes
+    the run longer: --resume --bilm_training.epochs 3. On several processes or machines: torchrun ... -m spacy elmo pretrain ...
     """
     from ..pretraining.output import BEST, CURVE
     from ..pretraining.pretrain import pretrain
     from ..pretraining.processes import is_first_of_its_machine, is_first_process
+    from ..pretraining.stopping import Stopped
 
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
@@ -55,8 +56,10 @@ def pretrain_cli(
             msg.fail("The training diverged", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
         advice = f" {_advise(output)}" if isinstance(error, OSError) else ""
         msg.fail("Could not pretrain", f"{error}{advice}", exits=1)
-    except KeyboardInterrupt:
-        msg.warn("Stopped", _advise(output), exits=130)
+    except Stopped as error:
+        if is_first_of_its_machine():
+            msg.warn("Stopped", _advise(output))
+        sys.exit(error.exit_code)
     if not is_first_process():
         return
     scores = result.likelihood.perplexities

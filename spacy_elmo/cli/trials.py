@@ -1,5 +1,6 @@
 """`spacy elmo trials`: train a config several times and score each model."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -21,6 +22,13 @@ def trials_cli(
         "-p",
         help="Fractions of the training data in per cent, such as 1,2,5,10,25,50,100",
     ),
+    grid: Path | None = Opt(
+        None,
+        "--grid",
+        help="A config with variants, such as configs/grid_layers.cfg: trains each variant of the config",
+        exists=True,
+        dir_okay=False,
+    ),
     drop_models: bool = Opt(
         False, "--drop-models", "-d", help="Delete the models of fractions below 100; keep their metrics"
     ),
@@ -37,8 +45,12 @@ def trials_cli(
 
     Models and scores are written to out/elmo/FRACTION/SEED. To resume a command that was stopped, repeat it without --overwrite:
     finished trials are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
+
+    With --grid, the directories are out/elmo/VARIANT/FRACTION/SEED, and `python -m spacy elmo report` makes a table of
+    out/elmo/grid.json.
     """
     from ..experiments.formatting import format_count
+    from ..experiments.grid import GRID, prepare_grid
     from ..experiments.scores import main_scores
     from ..experiments.trial_id import TRIAL_METRICS, parse_fractions
     from ..experiments.trials import TrialError, Trials
@@ -49,7 +61,7 @@ def trials_cli(
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
     try:
-        with show_validation_error(config_path, hint_fill=False):
+        with show_validation_error(config_path, hint_fill=False), ExitStack() as locks:
             trials = Trials(
                 config_path=config_path,
                 output=output,
@@ -65,24 +77,34 @@ def trials_cli(
             )
             setup_gpu(use_gpu, silent=True)
             trials.check()  # before the output directory is made
-            with trials.lock():
-                unfinished = trials.find_unfinished()
-                n_finished = len(trials.trial_ids) - len(unfinished)
-                finished = f", {n_finished} of them already finished" if n_finished else ""
-                msg.info(format_count(len(trials.trial_ids), "trial") + finished)
-                progress = tqdm(unfinished, unit=" trials", disable=None)
-                for trial_id in progress:
-                    metrics = trials.run(trial_id)
-                    found = [f"{name} {100 * metrics['scores'][name]:.2f}" for name in main_scores(metrics)]
-                    scores = ", ".join(found) or "no score, since the test data have no annotation to score"
-                    progress.clear()
-                    msg.good(
-                        f"{trial_id}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"
-                    )
+            runs = {"": trials} if grid is None else prepare_grid(grid, trials)
+            for run in runs.values():
+                locks.enter_context(run.lock())
+            unfinished = [(name, trial_id) for name, run in runs.items() for trial_id in run.find_unfinished()]
+            unfinished.sort(key=lambda trial: trial[1].seed)  # a grid that is stopped has all variants of some seeds
+            n_trials = len(trials.trial_ids) * len(runs)
+            n_finished = n_trials - len(unfinished)
+            finished = f", {n_finished} of them already finished" if n_finished else ""
+            msg.info(format_count(n_trials, "trial") + finished)
+            progress = tqdm(unfinished, unit=" trials", disable=None)
+            for name, trial_id in progress:
+                metrics = runs[name].run(trial_id)
+                found = [f"{key} {100 * metrics['scores'][key]:.2f}" for key in main_scores(metrics)]
+                scores = ", ".join(found) or "no score, since the test data have no annotation to score"
+                progress.clear()
+                variant = f"{name}, " if name else ""
+                msg.good(
+                    f"{variant}{trial_id}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"
+                )
     except ValueError as error:
         msg.fail("Could not run the trials", str(error), exits=1)
     except (OSError, TrialError) as error:
         msg.fail("Could not run the trials", f"{error} {advice}", exits=1)
     except KeyboardInterrupt:
         msg.warn("Stopped", advice, exits=130)
-    msg.good(f"All trials are in {output}", f"The metrics of each are in FRACTION/SEED/{TRIAL_METRICS}")
+    where = (
+        f"VARIANT/FRACTION/SEED/{TRIAL_METRICS}, and {GRID} lists the variants"
+        if grid
+        else f"FRACTION/SEED/{TRIAL_METRICS}"
+    )
+    msg.good(f"All trials are in {output}", f"The metrics of each are in {where}")

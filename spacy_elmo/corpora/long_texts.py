@@ -10,17 +10,22 @@ LONGEST_PIECE = 100_000
 # without spaces is not meant.
 LONG_WORD = re.compile(r"[!-~]{500}(?=\S)")
 
+FULL_STOPS = "。！？"  # of languages that are written without spaces
+
 
 def cut_text(text: str) -> Iterator[str]:
-    """Cut a long text into pieces: at spaces, or anywhere if there are none; and long words as well.
+    """Cut a long text into pieces: at spaces, or after Chinese full stops if there are none, or else anywhere; and
+    long words of ASCII as well.
 
     text (str): The text.
     YIELDS (str): The pieces, at least one. Together they are the text.
     """
     start = 0
     while len(text) - start > LONGEST_PIECE:
-        cut = text.rfind(" ", start + 1, start + LONGEST_PIECE)
-        cut = start + LONGEST_PIECE if cut == -1 else cut
+        end = start + LONGEST_PIECE
+        cut = text.rfind(" ", start + 1, end)
+        if cut == -1:
+            cut = max(text.rfind(mark, start, end) for mark in FULL_STOPS) + 1 or end
         yield from _cut_words(text[start:cut])
         start = cut
     yield from _cut_words(text[start:])

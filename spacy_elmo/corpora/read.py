@@ -13,58 +13,85 @@ from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import get_lang_class
 from spacy.vocab import Vocab
 
 from .docs import read_docs
 from .files import file_format, find_files, open_corpus_file
-from .lines import MAX_BYTES, read_lines
+from .lines import MAX_BYTES
+from .lines import read_lines as cut_lines
 from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
+from .tokenizer import check_segmenter, make_tokenizer
 
 Splitter = Callable[[str], Iterator[Sentence]]
 
 TEXTS_PER_TASK = 500  # for a process that tokenizes
 
 
-def read_corpus(path: Path, *, lang: str | None, n_process: int = 1) -> Iterator[Sentence]:
+def read_corpus(
+    path: Path, *, lang: str | None, segmenter: str | None = None, n_process: int = 1
+) -> Iterator[Sentence]:
     """Read all sentences of a corpus, in the same order every time.
 
     path (Path): A text file (.txt), a file of JSON lines with a `text` each (.jsonl) or a DocBin (.spacy), gzipped (.gz)
         or not; or a directory of such files, read in the order of their names.
     lang (str | None): The language whose spaCy tokenizer splits raw text into sentences and words; None for tokenized text,
         one sentence per line, its tokens separated by spaces. Docs have tokens already, and keep them.
+    segmenter (str | None): How Chinese text is cut into words, as for `make_tokenizer`.
     n_process (int): The number of processes that tokenize.
     YIELDS (list[str]): The words of a sentence, at least one.
     """
-    make_splitter(lang)  # an unknown language is better found before the first file is read
+    make_splitter(lang, segmenter)  # an unknown language is better found before the first file is read
     for has_docs, files in groupby(find_files(path), key=lambda file: file_format(file) == ".spacy"):
         if has_docs:
             yield from chain.from_iterable(map(_read_docs, files))
             continue
         texts = chain.from_iterable(map(_read_texts, files))
         if n_process > 1 and lang is not None:
-            yield from _split_in_parallel(texts, lang, n_process)
+            yield from _split_in_parallel(texts, lang, segmenter, n_process)
         else:
-            yield from _split_texts(texts, lang)
+            yield from _split_texts(texts, lang, segmenter)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Read the lines of a text file.
+
+    path (Path): The file, gzipped or not.
+    YIELDS (str): The lines, without the space around them; one that is too long in parts.
+    """
+    return (text for text, _, _ in _decode_lines(path))
+
+
+def _decode_lines(path: Path) -> Iterator[tuple[str, bool, str]]:
+    """YIELDS (tuple): A line or a part of it, whether more of the line follows, and where it is, for errors."""
+    with open_corpus_file(path) as file:
+        number = 1
+        for line, is_cut in cut_lines(file):
+            where = f"{path}, line {number}"
+            encoding = "utf-8-sig" if number == 1 else "utf8"  # Windows puts a mark at the start of files
+            try:
+                yield line.decode(encoding).strip(), is_cut, where
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{where}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
+                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
+                ) from None
+            number += not is_cut
 
 
 @cache
-def make_splitter(lang: str | None) -> Splitter:
+def make_splitter(lang: str | None, segmenter: str | None = None) -> Splitter:
     """Make a function that splits a line of text into sentences.
 
     lang (str | None): A language that spaCy supports, or None for tokenized text.
+    segmenter (str | None): How Chinese text is cut into words, as for `make_tokenizer`.
     RETURNS (Splitter): The function.
     """
     if lang is None:
+        check_segmenter(lang, segmenter)
         return _split_tokenized
-    try:
-        nlp: Language = get_lang_class(lang)()
-    except ImportError as error:
-        raise ValueError(f"spaCy cannot tokenize the language {lang!r}: {error}") from None
-    nlp.add_pipe("sentencizer")
+    nlp = make_tokenizer(lang, segmenter)
 
     def split(text: str) -> Iterator[Sentence]:
         for piece in cut_text(text):
@@ -86,14 +113,14 @@ def _split_tokenized(text: str) -> Iterator[Sentence]:
         yield words
 
 
-def _split_texts(texts: Iterable[str], lang: str | None) -> Iterator[Sentence]:
-    split = make_splitter(lang)
+def _split_texts(texts: Iterable[str], lang: str | None, segmenter: str | None) -> Iterator[Sentence]:
+    split = make_splitter(lang, segmenter)
     for text in texts:
         yield from split(text)
 
 
-def _split_chunk(texts: list[str], lang: str) -> list[Sentence]:
-    return list(_split_texts(texts, lang))
+def _split_chunk(texts: list[str], lang: str, segmenter: str | None) -> list[Sentence]:
+    return list(_split_texts(texts, lang, segmenter))
 
 
 def _ignore_interrupts() -> None:
@@ -101,14 +128,14 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Iterator[Sentence]:
+def _split_in_parallel(texts: Iterator[str], lang: str, segmenter: str | None, n_process: int) -> Iterator[Sentence]:
     """Tokenize in several processes, in order, with a bounded number of texts in memory."""
     # Forked processes would inherit torch's threads, with locks that are never released.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_process, mp_context=context, initializer=_ignore_interrupts) as pool:
         waiting: deque[Future[list[Sentence]]] = deque()
         while chunk := list(islice(texts, TEXTS_PER_TASK)):
-            waiting.append(pool.submit(_split_chunk, chunk, lang))
+            waiting.append(pool.submit(_split_chunk, chunk, lang, segmenter))
             if len(waiting) > 2 * n_process:
                 yield from waiting.popleft().result()
         while waiting:
@@ -117,20 +144,13 @@ def _split_in_parallel(texts: Iterator[str], lang: str, n_process: int) -> Itera
 
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
-    with open_corpus_file(path) as file:
-        number = 1
-        for line, is_cut in read_lines(file):
-            where = f"{path}, line {number}"
-            text = _decode(
-                line, "utf-8-sig" if number == 1 else "utf8", where
-            )  # Windows puts a mark at the start of files
-            number += not is_cut
-            if file_format(path) == ".txt":
-                yield text
-            elif is_cut:
-                raise ValueError(f"{where}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents.")
-            elif text:
-                yield from _parse_text(text, where).splitlines()
+    for text, is_cut, where in _decode_lines(path):
+        if file_format(path) == ".txt":
+            yield text
+        elif is_cut:
+            raise ValueError(f"{where}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents.")
+        elif text:
+            yield from _parse_text(text, where).splitlines()
 
 
 def _parse_text(line: str, where: str) -> str:
@@ -143,16 +163,6 @@ def _parse_text(line: str, where: str) -> str:
     return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
 
 
-def _decode(line: bytes, encoding: str, where: str) -> str:
-    try:
-        return line.decode(encoding).strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{where}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
-            f"Convert the file, for example: iconv -f latin1 -t utf8 TEXT > FIXED"
-        ) from None
-
-
 def _read_docs(path: Path) -> Iterator[Sentence]:
-    for doc in list(read_docs(path, Vocab())):
+    for doc in read_docs(path, Vocab()):
         yield from _words(doc)

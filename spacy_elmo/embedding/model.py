@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 from spacy.util import get_package_path, is_package
 
 from ..bilm.frozen import precision_of
+from ..corpora.tokenizer import make_language, make_tokenizer
 from ..files.checksums import checksum
 from ..files.versions import installed_version
 from ..layers.encoder import shim_of
@@ -92,13 +93,7 @@ def _load_pipeline(settings: EmbeddingSettings) -> Language:
             return spacy.load(settings.pipeline)
         except OSError as error:
             raise ValueError(f"There is no pipeline {settings.pipeline!r}: {error}") from error
-    try:
-        nlp = spacy.blank(settings.lang)
-    except ImportError as error:
-        raise ValueError(f"spaCy cannot tokenize the language {settings.lang!r}: {error}") from None
-    if not settings.tokenized:
-        nlp.add_pipe("sentencizer")
-    return nlp
+    return make_language(settings.lang) if settings.tokenized else make_tokenizer(settings.lang, settings.segmenter)
 
 
 def _find_elmo(nlp: Language) -> str | None:
@@ -131,6 +126,7 @@ def _identify(settings: EmbeddingSettings, lang: str | None, *, has_weights: boo
         "spacy-elmo": installed_version() or "",
         "spacy": version("spacy"),
         "torch": version("torch"),
+        **({"jieba": version("jieba")} if settings.segmenter == "jieba" else {}),
     }
 
 

@@ -25,6 +25,7 @@ class EmbeddingSettings:
     precision (str): How the language model computes: "float32", or "int8", which is faster and a little less exact.
     pipeline (str | None): A directory or a package to load instead of a blank pipeline. It gets an `elmo` if it has none.
     lang (str): The language of a blank pipeline.
+    segmenter (str | None): How a blank pipeline cuts Chinese text into words: "char" or "jieba"; None for spaCy's default.
     tokenized (bool): Whether each text is one tokenized sentence, its tokens separated by spaces.
     text (bool): Whether the text of each unit is written beside its vector.
     text_field, id_field (str): The names of the text and of the id in JSON lines and Parquet.
@@ -40,6 +41,7 @@ class EmbeddingSettings:
     precision: Precision = "float32"
     pipeline: str | None = None
     lang: str = "en"
+    segmenter: str | None = None
     tokenized: bool = False
     text: bool = True
     text_field: str = "text"
@@ -63,6 +65,9 @@ class EmbeddingSettings:
             raise ValueError(
                 "tokenized text needs no pipeline: its tokens and sentences are given. Leave out one of the two."
             )
+        if self.segmenter is not None and (self.tokenized or self.pipeline is not None):
+            cut = "tokenized text is cut already" if self.tokenized else "a pipeline has its own tokenizer"
+            raise ValueError(f"segmenter is for raw text and a blank pipeline, but {cut}. Leave out one of the two.")
 
     def with_absolute_paths(self) -> "EmbeddingSettings":
         """RETURNS (EmbeddingSettings): The settings for a process with another current directory."""

@@ -1,12 +1,12 @@
 """A page that compares models: their scores, how certain those are, what they cost, and how to repeat the trials."""
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..files.atomic import write_directory
+from .commands import trials_command
 from .comparability import common_fractions, common_scores, find_caveats
 from .formatting import format_count, format_duration
 from .mix_sections import make_mix_sections
@@ -42,7 +42,7 @@ def compare_trial_sets(
     ]
     tasks = ", ".join(dict.fromkeys(get_score_info(key).task for key in keys))
     names = ", ".join(trial_set.name for trial_set in others)
-    commands = [*map(_trials_command, trial_sets), *([command] if command else [])]
+    commands = [*map(repeat_command, trial_sets), *([command] if command else [])]
     return Section(
         title or f"{tasks}: {names} against {baseline.name}",
         results,
@@ -58,6 +58,12 @@ def compare_trial_sets(
             Section("Commands to repeat this", [Code("\n".join(commands))]),
         ],
     )
+
+
+def repeat_command(trial_set: TrialSet) -> str:
+    """RETURNS (str): The command that runs a set of trials again."""
+    n_seeds = 1 + trial_set.seeds[-1]
+    return trials_command(trial_set.config, trial_set.directory, n_seeds=n_seeds, fractions=trial_set.fractions)
 
 
 def compare_command(trial_sets: Sequence[TrialSet], output: Path, title: str | None, score: str | None) -> str:
@@ -141,15 +147,3 @@ def _show_cost(trial_sets: Sequence[TrialSet], fraction: float) -> Section:
             Paragraph("These depend on the machine and its load."),
         ],
     )
-
-
-def _trials_command(trial_set: TrialSet) -> str:
-    config = trial_set.config
-    words = ["python", "-m", "spacy", "elmo", "trials", config["path"], str(trial_set.directory)]
-    words += ["--test", config["test"], "--seeds", str(1 + trial_set.seeds[-1])]
-    words += ["--fractions", ",".join(f"{fraction:g}" for fraction in trial_set.fractions)]
-    words += ["--code", config["code"]] if config["code"] else []
-    words += ["--gold-preproc"] if config["gold_preproc"] else []
-    for name, value in config["overrides"].items():
-        words += [f"--{name}", value if isinstance(value, str) else json.dumps(value)]
-    return shlex.join(words)

@@ -36,6 +36,17 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def format_list(parts: Sequence[str]) -> str:
+    """RETURNS (str): Parts of a sentence, such as "one, two and three"."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def format_layer(name: str) -> str:
+    """RETURNS (str): The name of a layer in a sentence: "the token layer", "LSTM layer 1"."""
+    return name if name.startswith("LSTM") else f"the {name}"
+
+
 def format_duration(seconds: float) -> str:
     """RETURNS (str): A time in seconds, minutes or hours."""
     for size, unit in ((3600, "h"), (60, "min")):

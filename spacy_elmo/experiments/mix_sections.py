@@ -3,11 +3,22 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from ..analysis.mixes import LearnedMix, draw_mixes
-from .page import Figure, Paragraph, Section
+from ..analysis.mixes import LearnedMix, draw_mixes, layer_names
+from .formatting import format_layer
+from .grid import read_variants
+from .page import Code, Figure, Paragraph, Section
+from .paper import MIXES
+from .results import Result
 from .trial_set import TrialSet
+
+EXPLANATION = (
+    "ELMo's vectors are a weighted sum of the language model's layers, and training finds the weights. The token layer sees only "
+    "the word itself, the layers above it the whole sentence. Gamma scales the sum."
+)
+PLACES = {"elmo_in": "input", "elmo_out": "output"}
 
 
 def make_mix_sections(trial_sets: Sequence[TrialSet], fraction: float) -> Iterator[Section]:
@@ -25,13 +36,50 @@ def make_mix_sections(trial_sets: Sequence[TrialSet], fraction: float) -> Iterat
             yield Section(
                 f"Layer weights of {trial_set.name}",
                 [
-                    Paragraph(
-                        "ELMo's vectors are a weighted sum of the language model's layers, and training finds the weights. The "
-                        "token layer sees only the word itself, the layers above it the whole sentence. Gamma scales the sum."
-                    ),
+                    Paragraph(EXPLANATION),
                     Figure(f"mixes-{number}", f"The weights of the layers, {seeds}", draw_mixes(mixes)),
                 ],
             )
+
+
+def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
+    """Show which layers tasks weight most, as figure 2 of the paper does.
+
+    grids (Sequence[tuple]): The results of grids of trials, and their directories.
+    RETURNS (Section | None): The section. For each task, it has the last variant with the most mixes: that with ELMo at the input
+        and the output, if it was trained. None if no variant learned a mix.
+    """
+    chosen: dict[tuple[str, str], list[LearnedMix]] = {}
+    commands: dict[tuple[str, str], str] = {}
+    for result, directory in grids:
+        for trial_set in read_variants(result, directory):
+            mixes = _mean_mixes([trial.get("mixes", []) for trial in trial_set.trials_with(trial_set.fractions[-1])])
+            task = (trial_set.test_name, mixes[0].component) if mixes else ("", "")
+            if mixes and len(mixes) >= len(chosen.get(task, [])):
+                chosen[task], commands[task] = mixes, result["command"]
+    mixes = [
+        LearnedMix(data, f"{component}.{PLACES.get(mix.part, mix.part)}", mix.weights, mix.gamma)
+        for (data, component), found in chosen.items()
+        for mix in found
+    ]
+    if not mixes:
+        return None
+    names = layer_names(mixes)
+    answers = []
+    for mix in mixes:
+        best = max(range(len(mix.weights)), key=lambda i: mix.weights[i])
+        layer = format_layer(names[best].replace("Token", "token"))
+        answers.append(f"‘{mix.name}’ gives {layer} the most weight, {mix.weights[best]:.2f}")
+    return Section(
+        "Which layers do tasks weight most?",
+        [
+            Paragraph(f"{'; '.join(answers)}. Equal weights would be {1 / len(names):.2f}.", "result"),
+            Paragraph(EXPLANATION),
+            Figure("mixes", "The weights of the layers, means of all seeds", draw_mixes(mixes)),
+            Paragraph(MIXES, "paper"),
+            Code("\n".join(dict.fromkeys(commands.values()))),
+        ],
+    )
 
 
 def _mean_mixes(mixes_of_trials: Sequence[Sequence[dict[str, Any]]]) -> list[LearnedMix]:

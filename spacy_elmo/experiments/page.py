@@ -9,7 +9,7 @@ class Paragraph:
     """A paragraph.
 
     text (str): Its text, without markup.
-    kind (str): "text", "result" for a main result, or "note" for a caveat.
+    kind (str): "text", "result" for a main result, "note" for a caveat, or "paper" for what the paper reports.
     """
 
     text: str
@@ -23,11 +23,14 @@ class Table:
     caption (str): The text above it.
     header (Sequence[str]): The names of its columns. The first column has the names of the rows, the others have numbers.
     rows (Sequence[Sequence[str]]): Its cells, as text.
+    kind (str): "numbers", or "texts" for columns of texts side by side, without names of rows. A word in square brackets is
+        highlighted.
     """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    kind: str = "numbers"
 
 
 @dataclass(frozen=True)

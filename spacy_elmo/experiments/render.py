@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
@@ -23,8 +24,14 @@ def to_html(page: Section) -> str:
     )
     for name, block_type in {"paragraph": Paragraph, "table": Table, "figure": Figure, "code": Code}.items():
         environment.tests[name] = lambda block, block_type=block_type: isinstance(block, block_type)
+    environment.filters["highlight"] = _highlight
     colours = {"chart_colour": COLOURS[0], "chart_paper": PAPER, "chart_muted": MUTED, "chart_faint": FAINT}
     return environment.get_template(TEMPLATE).render(page=page, double_width=2 * WIDTH, **colours) + "\n"
+
+
+def _highlight(text: str) -> str:
+    """Escape a text, and mark the word in square brackets."""
+    return re.sub(r"\[([^\[\]]+)\]", r"<mark>\1</mark>", escape(text))
 
 
 def to_markdown(page: Section) -> str:
@@ -50,9 +57,9 @@ def _markdown_block(block: Block) -> str:
             return f"**{_escape_inline(text)}**"
         case Paragraph(text, kind):
             return ("> " if kind == "note" else "") + _escape_line(text)
-        case Table(caption, header, rows):
+        case Table(caption, header, rows, kind):
             head, *cells = ([_escape_inline(cell) for cell in row] for row in (header, *rows))
-            rule = ["---", *["---:"] * (len(header) - 1)]
+            rule = ["---", *["---" if kind == "texts" else "---:"] * (len(header) - 1)]
             lines = [f"| {' | '.join(row)} |" for row in (head, rule, *cells)]
             return "\n".join([f"{_escape_line(caption)}\n", *lines])
         case Figure(name, caption):

@@ -55,7 +55,7 @@ def make_score_sections(
     if label_blocks:
         yield Section(f"Scores by label{suffix}", label_blocks)
     if len(fractions) > 1:
-        yield Section(f"Less training data{suffix}", _show_fractions(trial_sets, key, fractions))
+        yield Section(f"Less training data{suffix}", show_fractions(trial_sets, key, fractions))
 
 
 def _show_score(trial_sets: Sequence[TrialSet], key: str, fraction: float) -> Iterator[Block]:
@@ -112,7 +112,14 @@ def _show_labels(trial_sets: Sequence[TrialSet], key: str, fraction: float) -> l
     ]
 
 
-def _show_fractions(trial_sets: Sequence[TrialSet], key: str, fractions: Sequence[float]) -> list[Block]:
+def show_fractions(trial_sets: Sequence[TrialSet], key: str, fractions: Sequence[float]) -> list[Block]:
+    """Show one score of several models by the fraction of the training data, as figure 1 of the paper does.
+
+    trial_sets (Sequence[TrialSet]): The trials of each model, the baseline first.
+    key (str): The score.
+    fractions (Sequence[float]): The fractions that all have, in ascending order.
+    RETURNS (list[Block]): A curve with a band between the lowest and the highest seed, and a table.
+    """
     title, names = get_score_info(key).title, [trial_set.name for trial_set in trial_sets]
     lines, rows = [], []
     for trial_set in trial_sets:

@@ -71,6 +71,12 @@ class TrialSet:
         config: dict[str, Any] = self.trials[0]["config"]
         return config
 
+    @property
+    def test_name(self) -> str:
+        """RETURNS (str): The name of the test data: that of their directory, since files are often named test.spacy."""
+        path = Path(self.config["test"])
+        return path.parent.name or path.stem
+
     def trials_with(self, fraction: float) -> list[TrialMetrics]:
         """RETURNS (list[TrialMetrics]): The trials with a fraction of the training data, one for each seed."""
         return [trial for trial in self.trials if trial["fraction"] == fraction]

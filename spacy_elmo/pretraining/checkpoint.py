@@ -14,7 +14,8 @@ from ..bilm.config import BiLMConfig
 from ..files.atomic import draft_file
 from ..files.versions import NewerFormatError, add_version, take_version
 
-FORMAT_VERSION = 2  # since the sizes of a biLM can include its language
+# Since 2, the sizes of a biLM can include its language, and a checkpoint can lie between two lines of metrics ("totals").
+FORMAT_VERSION = 2
 # Keys of the file's header that hold the JSON of a checkpoint.
 METADATA_KEY, METADATA_KEY_OF_VERSION_0 = "run", "facts"
 
@@ -36,6 +37,23 @@ class RunIdentity:
     train_sha256: str
     dev_sha256: str
     vocabulary_sha256: str
+
+    def check_same_data(self, other: "RunIdentity", output: Path) -> None:
+        """Refuse other corpora, and another vocabulary.
+
+        other (RunIdentity): The inputs of the run before it was stopped.
+        output (Path): The directory of the run, for the error.
+        """
+        for name, found, expected in [
+            ("training text", self.train_sha256, other.train_sha256),
+            ("dev text", self.dev_sha256, other.dev_sha256),
+            ("vocabulary", self.vocabulary_sha256, other.vocabulary_sha256),
+        ]:
+            if found != expected:
+                raise ValueError(
+                    f"The run in {output} was started with another {name}. Resume it with that one, or start from scratch in "
+                    f"another directory."
+                )
 
 
 @dataclass(kw_only=True)
@@ -61,7 +79,8 @@ class Checkpoint:
     A new field needs a default, so that existing checkpoints still load.
 
     tensors (dict[str, Tensor]): The weights ("model.*"), the optimizer's averages ("optimizer.*"), and for each row its
-        position in the corpus ("positions") and its LSTM state ("hidden", "cell").
+        position in the corpus ("positions") and its LSTM state ("hidden", "cell"). For each process, the steps since the last
+        line of metrics ("totals").
     identity (RunIdentity): The inputs of the run.
     bilm (BiLMConfig): The sizes of the biLM.
     softmax_is_new (bool): Whether the softmax was random at the start while the biLM was not.

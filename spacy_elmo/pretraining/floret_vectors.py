@@ -24,6 +24,7 @@ def train_floret_vectors(
     output: Path,
     *,
     lang: str,
+    segmenter: str | None = None,
     is_tokenized: bool = False,
     width: int = 100,
     rows: int = 50_000,
@@ -38,6 +39,7 @@ def train_floret_vectors(
     source (Path): The corpus, in any format that `read_corpus` reads.
     output (Path): The directory to write.
     lang (str): The language of the text, and of the pipeline.
+    segmenter (str | None): How Chinese text is cut into words, as for `make_tokenizer`.
     is_tokenized (bool): Whether the text has one tokenized sentence per line.
     width (int): The width of a vector.
     rows (int): Rows of the table.
@@ -55,6 +57,7 @@ def train_floret_vectors(
             source,
             Path(temporary) / "corpus",
             lang=None if is_tokenized else lang,
+            segmenter=segmenter,
             n_process=n_process,
             show_progress=show_progress,
         )

@@ -64,8 +64,7 @@ class LanguageModel(nn.Module):
 
     def _encode_types(self, types: list[Word]) -> Tensor:
         """RETURNS (Tensor): types_UP, with rows of padding at the end."""
-        # Torch prepares bfloat16 products for every new shape, and caches that. Padded with short words, batches have few
-        # shapes.
+        # Padded with short words, batches have few shapes, for the reason that `bilm.encode_words` has few lengths of words.
         padded = [*types, *[Mark.BEGIN_SENTENCE] * (-len(types) % WORDS_AT_ONCE)]
         halves = run_pieces(self.bilm.encode_words, [padded[::2], padded[1::2]], list(self.bilm.char_cnn.parameters()))
         return torch.stack(halves, dim=1).flatten(0, 1)

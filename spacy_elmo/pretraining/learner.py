@@ -1,6 +1,9 @@
 """The state of a training: the model, its optimizer and its position in the corpus, and how a checkpoint restores them."""
 
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -8,11 +11,16 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from ..bilm.initial_state import STREAMS, find_initial_state
 from ..bilm.state import State
+from ..corpora.sentences import Sentence
 from .checkpoint import Checkpoint, Progress, RunIdentity, Tensors
 from .language_model import LanguageModel
 from .processes import Processes
 from .streams import Streams
+
+# Enough text for the carried state to settle.
+WARM_UP_SENTENCES = 640
 
 
 @dataclass
@@ -34,11 +42,18 @@ class Learner:
     n_steps_done: int = 0
 
     def to_checkpoint(
-        self, processes: Processes, *, identity: RunIdentity, softmax_is_new: bool, progress: Progress
+        self,
+        processes: Processes,
+        *,
+        totals: Tensor,
+        identity: RunIdentity,
+        softmax_is_new: bool,
+        progress: Progress,
     ) -> Checkpoint:
         """Make a checkpoint, with the states of all processes. Every process must take part.
 
         processes (Processes): The processes.
+        totals (Tensor): The row of this process in the checkpoint's "totals".
         identity, softmax_is_new, progress: Fields of the checkpoint that a learner does not have.
         RETURNS (Checkpoint): The checkpoint.
         """
@@ -50,6 +65,7 @@ class Learner:
                 "hidden": processes.gather(self.carried.hidden, dim=2),
                 "cell": processes.gather(self.carried.cell, dim=2),
                 "positions": processes.gather(torch.as_tensor(self.streams.positions).to(processes.device), dim=0),
+                "totals": processes.gather(totals.to(processes.device), dim=0),
             },
             identity=identity,
             bilm=self.model.bilm.config,
@@ -60,11 +76,13 @@ class Learner:
             schedule=self.schedule.state_dict(),
         )
 
-    def restore(self, checkpoint: Checkpoint, processes: Processes) -> None:
+    def restore(self, checkpoint: Checkpoint, processes: Processes, *, is_longer: bool) -> None:
         """Return to the state of a checkpoint.
 
         checkpoint (Checkpoint): The checkpoint.
         processes (Processes): The processes.
+        is_longer (bool): Whether the run has more steps than before. The learning rate is then that of a run which has had
+            as many from the start.
         """
         tensors = checkpoint.tensors
         weights = strip_prefix("model", tensors)
@@ -72,12 +90,34 @@ class Learner:
         bilm.initial_hidden, bilm.initial_cell = weights.get("bilm.initial_hidden"), weights.get("bilm.initial_cell")
         self.model.load_state_dict(weights)
         self.model.to(processes.device)
-        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), checkpoint.optimizer)
-        self.schedule.load_state_dict(checkpoint.schedule)
+        optimizer = checkpoint.optimizer
+        if is_longer:
+            self._repeat_schedule(checkpoint.n_steps_done)
+            optimizer = {**optimizer, "param_groups": self.optimizer.state_dict()["param_groups"]}
+        else:
+            self.schedule.load_state_dict(checkpoint.schedule)
+        optimizer_from_tensors(self.optimizer, strip_prefix("optimizer", tensors), optimizer)
         self.streams.positions = processes.own_part(tensors["positions"], dim=0).numpy()
         hidden, cell = (processes.own_part(tensors[name], dim=2).to(processes.device) for name in ("hidden", "cell"))
         self.carried = State(hidden, cell)
         self.n_steps_done = checkpoint.n_steps_done
+
+    def update_initial_state(self, sentences: Iterable[Sentence], processes: Processes) -> None:
+        """Store the average state between sentences as the biLM's initial state. Every process must take part.
+
+        sentences (Iterable[Sentence]): The training text.
+        processes (Processes): The processes.
+        """
+        # From the states of the rows: a model that was never reset may settle into another state from zeros.
+        carried = State(*(processes.gather(part, dim=2)[:, :, :STREAMS] for part in self.carried))
+        find_initial_state(self.model.bilm, list(islice(sentences, WARM_UP_SENTENCES)), carried)
+
+    def _repeat_schedule(self, n_steps: int) -> None:
+        """Bring a new schedule to a later step: only its own steps can tell the learning rate there."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch expects a step of the optimizer before each
+            for _ in range(n_steps):
+                self.schedule.step()
 
 
 def add_prefix(prefix: str, tensors: Tensors) -> Tensors:

@@ -23,6 +23,7 @@ def save_language_model(
     directory: Path,
     *,
     lang: str | None = None,
+    segmenter: str | None = None,
     dtype: torch.dtype = torch.float32,
     kept: frozenset[str] = frozenset(),
 ) -> None:
@@ -31,7 +32,7 @@ def save_language_model(
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     directory (Path): The directory.
-    lang (str | None): The language whose tokenizer was used for its training text, if any was.
+    lang, segmenter (str | None): The tokenizer of its training text, as for `make_tokenizer`, if there was one.
     dtype (torch.dtype): The precision on disk. Reading converts it back to float32.
     kept (frozenset[str]): The names of other files that stay when an existing directory is replaced.
     """
@@ -40,7 +41,8 @@ def save_language_model(
         tensors = {
             name: tensor.detach().cpu().contiguous().to(dtype) for name, tensor in model.softmax.named_parameters()
         }
-        (draft / SOFTMAX).write_bytes(format_tensors(tensors, metadata={} if lang is None else {"lang": lang}))
+        metadata = {name: value for name, value in (("lang", lang), ("segmenter", segmenter)) if value is not None}
+        (draft / SOFTMAX).write_bytes(format_tensors(tensors, metadata=metadata))
         vocabulary.to_disk(draft / VOCABULARY)
 
 
@@ -49,14 +51,14 @@ def has_softmax(directory: Path) -> bool:
     return (directory / SOFTMAX).is_file() and (directory / VOCABULARY).is_file()
 
 
-def language_of(directory: Path) -> str | None:
-    """RETURNS (str | None): The language whose tokenizer was used for the training text of a model, if any was."""
+def tokenizer_of(directory: Path) -> tuple[str | None, str | None]:
+    """RETURNS (tuple): The language and the segmenter of the tokenizer of a model's training text, each None if none was set."""
     try:
         with safe_open(directory / SOFTMAX, framework="pt") as file:
-            lang: str | None = (file.metadata() or {}).get("lang")
-            return lang
+            metadata: dict[str, str] = file.metadata() or {}
+            return metadata.get("lang"), metadata.get("segmenter")
     except (OSError, SafetensorError):
-        return None  # loading the model reports the error
+        return None, None  # loading the model reports the error
 
 
 def vocabulary_of(directory: Path) -> Vocabulary:

@@ -1,10 +1,10 @@
 """The perplexity of a text under a language model: with the full softmax, each sentence on its own."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
-from math import exp, log
+from math import exp, isfinite, log
 
 import torch
 
@@ -57,12 +57,19 @@ class Likelihood:
         return {**{f"perplexity_{name}": value for name, value in self.perplexities.items()}, **counts}
 
 
-def measure_likelihood(model: LanguageModel, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]) -> Likelihood:
+def measure_likelihood(
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    sentences: Iterable[Sequence[str]],
+    *,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Likelihood:
     """Measure the likelihood of sentences, each from the model's initial state.
 
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     sentences (Iterable[Sequence[str]]): The sentences' words.
+    is_stopped (Callable): Called after each batch. If it returns true, the rest is left out.
     RETURNS (Likelihood): Their likelihood.
     """
     total = Likelihood()
@@ -70,7 +77,22 @@ def measure_likelihood(model: LanguageModel, vocabulary: Vocabulary, sentences: 
     while chunk := list(islice(rest, CHUNK_SENTENCES)):
         for batch in _batches(sorted(chunk, key=len)):
             total += _measure_batch(model, vocabulary, batch)
+            if is_stopped():
+                return total
     return total
+
+
+def check_finite_perplexity(perplexity: float, step: int) -> None:
+    """Refuse weights that have diverged.
+
+    perplexity (float): The dev perplexity.
+    step (int): The step after which it was measured, for the error.
+    """
+    if not isfinite(perplexity):
+        raise FloatingPointError(
+            f"After step {step} the dev perplexity is {perplexity}, though the loss was finite: the training has diverged. Its "
+            f"weights were not saved."
+        )
 
 
 def _batches(sentences: list[Sequence[str]]) -> Iterator[list[Sequence[str]]]:

@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from spacy.about import __version__ as spacy_version
-
 from ..corpora.files import find_files
 from ..corpora.read import read_corpus
 from ..corpora.sentences import Sentence
+from ..corpora.tokenizer import identify_tokenizer
 from ..files.atomic import write_directory
 
 SENTENCES, METADATA = "sentences.txt", "corpus.json"
@@ -39,32 +38,39 @@ class TokenizedCorpus:
                 yield line.decode("utf8").rstrip("\n").split(" ")
 
 
-def find_origin(source: Path, lang: str | None) -> dict[str, Any]:
+def find_origin(source: Path, lang: str | None, segmenter: str | None = None) -> dict[str, Any]:
     """RETURNS (dict): The files that a tokenized corpus is made from, and how. If any of it changes, so may the corpus."""
     return {
         "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in find_files(source)],
         "lang": lang,
-        "tokenizer": None if lang is None else f"spacy {spacy_version}",
+        "tokenizer": None if lang is None else identify_tokenizer(lang, segmenter),
     }
 
 
 def prepare_corpus(
-    source: Path, directory: Path, *, lang: str | None, n_process: int = 1, show_progress: ShowProgress | None = None
+    source: Path,
+    directory: Path,
+    *,
+    lang: str | None,
+    segmenter: str | None = None,
+    n_process: int = 1,
+    show_progress: ShowProgress | None = None,
 ) -> TokenizedCorpus:
     """Tokenize a corpus, or find that this has been done.
 
     source (Path): The corpus, in any format that `read_corpus` reads.
-    directory (Path): The directory for the result. It is made again if the source's files or the language have changed.
+    directory (Path): The directory for the result. It is made again if the source's files or the tokenizer have changed.
     lang (str | None): The language of raw text; None for tokenized text.
+    segmenter (str | None): How Chinese text is cut into words, as for `make_tokenizer`.
     n_process (int): The number of processes that tokenize.
     show_progress (ShowProgress | None): Shows the progress: called with the sentences and a title.
     RETURNS (TokenizedCorpus): The tokenized corpus.
     """
-    origin = find_origin(source, lang)
+    origin = find_origin(source, lang, segmenter)
     prepared = find_prepared(directory)
     if prepared is not None and prepared[1] == origin:
         return prepared[0]
-    sentences: Iterable[Sentence] = read_corpus(source, lang=lang, n_process=n_process)
+    sentences: Iterable[Sentence] = read_corpus(source, lang=lang, segmenter=segmenter, n_process=n_process)
     if show_progress is not None:
         sentences = show_progress(sentences, f"Tokenizing {source.name}")
     with write_directory(directory, files={SENTENCES, METADATA}) as draft:

@@ -17,23 +17,33 @@ from ..bilm.weights import load_config, load_weights
 from ..corpora.files import find_files
 from ..corpora.language_check import find_language_problem
 from ..corpora.read import make_splitter, read_corpus
+from ..corpora.statistics import compute_statistics
 from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
-from .model_files import has_softmax, load_language_model, vocabulary_of
+from .length import LENGTH_SETTINGS
+from .model_files import has_softmax, load_language_model, tokenizer_of, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
 from .processes import is_first_process, join_processes
 from .run import PretrainingRun, Report, Result
-from .settings import CorpusSettings, PretrainingSettings, load_run_config, read_settings
+from .settings import CorpusSettings, PretrainingSettings, fill_defaults, load_run_config, read_settings
 from .softmax import Softmax
+from .stopping import catch_signals
 from .vocabulary import Vocabulary, count_words
 
 # Settings that may differ when a run is resumed. Corpora and vocabulary are compared by their contents, not by their paths;
-# the weights that the run started from are not read again.
-MAY_DIFFER_ON_RESUME = ("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.")
+# the weights that the run started from are not read again. A run can be made longer, which `PretrainingRun.restore` checks.
+MAY_DIFFER_ON_RESUME = (
+    *("paths.", "corpus.", "vocabulary.", "bilm.weights", "bilm_training.logger.", "bilm_training.checkpoint_minutes"),
+    *(f"bilm_training.{name}" for name in LENGTH_SETTINGS),
+)
+
+
+def ignore(line: str) -> None:
+    """Report nothing."""
 
 
 def pretrain(
@@ -44,8 +54,8 @@ def pretrain(
     resume: bool = False,
     overwrite: bool = False,
     show_progress: ShowProgress | None = None,
-    report: Report | None = None,
-    warn: Report | None = None,
+    report: Report = ignore,
+    warn: Report = ignore,
 ) -> Result:
     """Pretrain a language model. A script that calls this needs a main guard if `n_process` is above 1.
 
@@ -55,24 +65,26 @@ def pretrain(
     resume (bool): Whether to resume the run in that directory, from its checkpoint.
     overwrite (bool): Whether an existing run may be replaced, once all is ready for the new one.
     show_progress (ShowProgress | None): Shows the progress of tokenizing.
-    report (Report | None): Called with each line of a summary, before the training starts.
-    warn (Report | None): Called with what may be wrong with the language of the text, before it is tokenized.
-    RETURNS (Result): The result.
+    report (Report): Called with each line of a summary, before the training starts.
+    warn (Report): Called with what may be wrong with the language of the text, before it is tokenized.
+    RETURNS (Result): The result. SIGTERM and SIGINT end the run before that: it finishes its step, writes a checkpoint and raises
+        `Stopped`.
     """
     checkpoint = Checkpoint.from_disk(output / CHECKPOINT) if resume else None
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
     config = load_run_config(config_path, overrides)
     settings = read_settings(config)
+    settings = _follow_segmenter(settings, output / LAST if resume else settings.bilm)
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
-        _check_same_config(config, checkpoint.identity.config, output)
+        _check_same_config(config, checkpoint, output)
     else:
         _check_inputs(settings)
-        if warn is not None and is_first_process():
+        if is_first_process():
             for problem in _find_language_problems(settings):
                 warn(problem)
     check_makers(settings.make_optimizer, settings.make_schedule)
-    with join_processes() as processes:
+    with catch_signals() as signals, join_processes() as processes:
         with processes.first_before_others():
             if resume:
                 for name in (BEST, LAST):
@@ -87,6 +99,8 @@ def pretrain(
             vocabulary = _find_vocabulary(settings, train_corpus, output, resume=resume)
         processes.check_same(train_corpus.sha256, "training text")
         processes.check_same(dev_corpus.sha256, "dev text")
+        if checkpoint is None:
+            settings = _fit_max_chars(settings, train_corpus, report if processes.is_first else ignore)
         model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
         bilm_config = model.bilm.config
         model.bilm.config = replace(bilm_config, lang=bilm_config.lang or settings.corpus.lang)
@@ -101,6 +115,7 @@ def pretrain(
             ),
             output=output,
             processes=processes,
+            signals=signals,
             train_corpus=train_corpus,
             dev_corpus=dev_corpus,
             vocabulary=vocabulary,
@@ -110,14 +125,23 @@ def pretrain(
         if checkpoint is not None:
             run.restore(checkpoint)
             checkpoint = None  # frees the memory: it is as large as the model and the averages of its optimizer
-        return run.execute(report or (lambda line: None))
+        return run.execute(report)
+
+
+def _follow_segmenter(settings: PretrainingSettings, source: BiLMConfig | Path) -> PretrainingSettings:
+    """Cut words as a model's training text was cut, unless the config says how. A run that is resumed does as before."""
+    corpus = settings.corpus
+    lang, segmenter = tokenizer_of(source) if isinstance(source, Path) else (None, None)
+    if corpus.segmenter is not None or segmenter is None or lang != corpus.lang:
+        return settings
+    return replace(settings, corpus=corpus.model_copy(update={"segmenter": segmenter}))
 
 
 def _check_inputs(settings: PretrainingSettings) -> None:
     """Find missing files and unsupported formats before hours of tokenizing."""
     if isinstance(settings.bilm, Path):
         load_config(find_existing_weights(str(settings.bilm)))
-    make_splitter(settings.corpus.lang)
+    make_splitter(settings.corpus.lang, settings.corpus.segmenter)
     for source in (settings.corpus.train, settings.corpus.dev):
         find_files(Path(source))
     vocabulary = settings.vocabulary.path
@@ -133,7 +157,8 @@ def _find_language_problems(settings: PretrainingSettings) -> Iterator[str]:
         yield f"[corpus] lang is {corpus.lang!r}, but the weights are of {model_lang!r}. They keep that language."
     lang = corpus.lang or model_lang
     if lang is not None:
-        problem = find_language_problem(read_corpus(Path(corpus.train), lang=corpus.lang), lang)
+        sentences = read_corpus(Path(corpus.train), lang=corpus.lang, segmenter=corpus.segmenter)
+        problem = find_language_problem(sentences, lang)
         if problem is not None:
             yield f"{problem} Is [corpus] lang right? It also decides how the text is tokenized."
 
@@ -153,11 +178,16 @@ def _prepare_corpus(
         prepared = find_prepared(directory)
         if prepared is not None and prepared[0].sha256 == known_sha256:
             return prepared[0]
-    directory = cache / f"{name}-{_digest(json.dumps(find_origin(source, settings.lang)))}"
+    directory = cache / f"{name}-{_digest(json.dumps(find_origin(source, settings.lang, settings.segmenter)))}"
     if not settings.cache:
         remove_leftovers(directory)  # of a run that was killed while it tokenized
     return prepare_corpus(
-        source, directory, lang=settings.lang, n_process=settings.n_process, show_progress=show_progress
+        source,
+        directory,
+        lang=settings.lang,
+        segmenter=settings.segmenter,
+        n_process=settings.n_process,
+        show_progress=show_progress,
     )
 
 
@@ -179,6 +209,20 @@ def _find_vocabulary(
     return count_words(train_corpus, max_size=settings.vocabulary.max_size, min_count=settings.vocabulary.min_count)
 
 
+def _fit_max_chars(settings: PretrainingSettings, train_corpus: TokenizedCorpus, report: Report) -> PretrainingSettings:
+    """Report how many words are cut, by the given `max_chars` or that of the weights. If none is given, choose one for the
+    script of the training text."""
+    bilm = load_config(settings.bilm) if isinstance(settings.bilm, Path) else settings.bilm
+    if bilm.characters is not None or not bilm.char_dim:
+        return settings  # it does not read bytes
+    max_chars = bilm.max_chars if isinstance(settings.bilm, Path) else settings.max_chars
+    statistics = compute_statistics(train_corpus, max_chars=max_chars)
+    report(f"max_chars = {statistics.max_chars}: {statistics.describe_cut()}")
+    if isinstance(settings.bilm, Path):
+        return settings
+    return replace(settings, bilm=replace(bilm, max_chars=statistics.max_chars))
+
+
 def _make_model(
     settings: PretrainingSettings, vocabulary: Vocabulary, checkpoint: Checkpoint | None
 ) -> tuple[LanguageModel, bool]:
@@ -197,12 +241,15 @@ def _make_model(
     return LanguageModel(bilm, softmax), softmax_is_new
 
 
-def _check_same_config(config: Config, before: dict[str, Any], output: Path) -> None:
+def _check_same_config(config: Config, checkpoint: Checkpoint, output: Path) -> None:
     """Refuse to resume a run under another config."""
     now, then = (
         {key: value for key, value in dict_to_dot(sections).items() if not key.startswith(MAY_DIFFER_ON_RESUME)}
-        for sections in (config, before)
+        for sections in (fill_defaults(config), fill_defaults(checkpoint.identity.config))
     )
+    for each in (now, then):
+        if each.get("bilm.max_chars", 0) is None:  # left open by a config, and chosen by the run
+            each["bilm.max_chars"] = checkpoint.bilm.max_chars
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
     if changed:
         listed = ", ".join(f"{key} was {then.get(key)!r} and is {now.get(key)!r}" for key in changed[:5])

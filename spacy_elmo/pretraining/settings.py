@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spacy.util import load_config, registry
 
 from ..bilm.config import BiLMConfig
+from ..corpora.statistics import LEAST_MAX_CHARS
 from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
 
@@ -20,6 +21,7 @@ TextOrNull = Annotated[str | None, Field(description="a text or null")]
 Switch = Annotated[bool, Field(description="true or false")]
 Natural = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Positive = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number, 0 or more, and finite")]
 PositiveFloat = Annotated[float, Field(gt=0, description="a number above 0")]
 FinitePositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0, and finite")]
 Fraction = Annotated[float, Field(ge=0, lt=1, description="a number, at least 0 and below 1")]
@@ -27,8 +29,9 @@ Precision = Annotated[Literal["float32", "bfloat16"], Field(description='"float3
 
 
 class ConfigSection(BaseModel):
-    """A section of the config. All settings must be given; true and "3" are not accepted as numbers. `_check_names` refuses
-    other settings, and suggests what a mistyped one may be."""
+    """A section of the config. All settings must be given, but for those that were added later: they have a default, so that
+    existing configs still work. true and "3" are not accepted as numbers. `_check_names` refuses other settings, and
+    suggests what a mistyped one may be."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -41,6 +44,7 @@ class CorpusSettings(ConfigSection):
 
     train, dev (str): Corpora, in any format that `spacy elmo debug-data` reads.
     lang (str | None): The language of raw text; None for tokenized text.
+    segmenter (str | None): How Chinese text is cut into words: "char" or "jieba"; None for spaCy's default.
     n_process (int): The number of processes that tokenize.
     cache (str | None): The directory for tokenized text; None for the run's own.
     """
@@ -48,6 +52,7 @@ class CorpusSettings(ConfigSection):
     train: PathText
     dev: PathText
     lang: TextOrNull
+    segmenter: TextOrNull = None  # earlier configs do not have it
     n_process: Positive
     cache: TextOrNull
 
@@ -82,6 +87,7 @@ class TrainingSettings(ConfigSection):
     softmax_share (float): The fraction of the steps in which only a new softmax is trained, if the weights had none.
     log_frequency, eval_frequency (int): Steps between two lines of metrics, and between two evaluations.
     eval_tokens (int): Words of the dev text that these evaluations read; 0 for all. The final one reads all.
+    checkpoint_minutes (float): Minutes between two checkpoints; 0 for one at each evaluation, and no others.
     """
 
     seed: Natural
@@ -98,6 +104,7 @@ class TrainingSettings(ConfigSection):
     log_frequency: Positive
     eval_frequency: Positive
     eval_tokens: Natural
+    checkpoint_minutes: NaturalFloat = 10.0
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,8 @@ class PretrainingSettings:
 
     corpus, vocabulary, training: Sections of the config.
     bilm (BiLMConfig | Path): The sizes of a new model, or a weights directory to start from.
+    max_chars (int | None): The `max_chars` of a new model; None for what suits the training text. That of `bilm` is then the
+        lowest.
     make_optimizer, make_schedule (Callable): They make the optimizer and the schedule of its learning rate.
     make_logger (Callable): A logger, as spaCy has them.
     """
@@ -113,6 +122,7 @@ class PretrainingSettings:
     corpus: CorpusSettings
     vocabulary: VocabularySettings
     bilm: BiLMConfig | Path
+    max_chars: int | None
     training: TrainingSettings
     make_optimizer: OptimizerMaker
     make_schedule: ScheduleMaker
@@ -154,11 +164,23 @@ def read_settings(config: Config) -> PretrainingSettings:
         corpus=_read_section(CorpusSettings, "corpus", config["corpus"]),
         vocabulary=_read_section(VocabularySettings, "vocabulary", config["vocabulary"]),
         bilm=_read_bilm(config["bilm"]),
+        max_chars=config["bilm"].get("max_chars"),
         training=_read_section(TrainingSettings, "bilm_training", training),
         make_optimizer=made["optimizer"],
         make_schedule=made["schedule"],
         make_logger=made["logger"],
     )
+
+
+def fill_defaults(config: dict[str, Any]) -> dict[str, Any]:
+    """Add the settings that a config leaves to their defaults, as configs do that are older than a setting.
+
+    config (dict[str, Any]): The config.
+    RETURNS (dict[str, Any]): The config with all settings of [bilm_training].
+    """
+    fields = TrainingSettings.model_fields.items()
+    defaults = {name: field.default for name, field in fields if not field.is_required()}
+    return {**config, "bilm_training": {**defaults, **config["bilm_training"]}}
 
 
 def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
@@ -172,6 +194,8 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
         raise ValueError("[bilm] has sizes for a new model. To start from weights, use configs/finetune.cfg.")
     _check_names("[bilm]", BiLMConfig.required_fields(), section)
     try:
+        if section["max_chars"] is None:
+            section = {**section, "max_chars": LEAST_MAX_CHARS}
         return BiLMConfig.from_dict(section)
     except ValueError as error:
         raise ValueError(f"[bilm] {error}") from None

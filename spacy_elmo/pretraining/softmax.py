@@ -20,6 +20,10 @@ from ..bilm.threads import run_side_by_side
 # Scores that are computed together. A chunk of them fits into the processor's cache, the scores of a whole batch do not.
 CHUNK_SCORES = 2**19
 
+# The number of predictions in a product is a multiple of this, or that of a whole chunk. It differs from step to step if
+# sentences carry their state over, and oneDNN keeps half a megabyte of every new shape.
+ROWS_STEP = 32
+
 # The standard deviation of a new word's scores, for outputs of the biLM with a variance of 1.
 INITIAL_SCALE = 0.5
 
@@ -165,10 +169,13 @@ class _CrossEntropy(torch.autograd.Function):
             scratch = x_NP.new_empty(chunk_rows, len(bias_S) + 1)
             for start in range(part.start, part.stop, chunk_rows):
                 rows = slice(start, min(start + chunk_rows, part.stop))
-                x, true_score, position = x_NP[rows].to(dtype), true_score_N[rows], position_N[rows]
+                true_score, position = true_score_N[rows], position_N[rows]
+                n_rows = len(position)
+                n_padding = min(chunk_rows - n_rows, -n_rows % ROWS_STEP)
+                x = _pad_rows(x_NP[rows].to(dtype), n_padding)
                 # The right word is the last column, and nowhere else.
-                scores = scratch[: len(x)]
-                torch.add(x @ vectors_SP.T, bias_S, out=scores[:, :-1])
+                scores = scratch[:n_rows]
+                torch.add((x @ vectors_SP.T)[:n_rows], bias_S, out=scores[:, :-1])
                 scores[:, -1] = true_score
                 (hit,) = torch.nonzero(position >= 0, as_tuple=True)
                 scores[hit, position[hit]] = -torch.inf
@@ -177,12 +184,12 @@ class _CrossEntropy(torch.autograd.Function):
                 loss += (scores.amax(dim=-1) - probabilities.amax(dim=-1).log() - true_score).sum()
                 d_true_N[rows] = probabilities[:, -1] - 1
                 d_bias += probabilities[:, :-1].sum(dim=0)
-                p = probabilities[:, :-1].to(dtype)
+                p = _pad_rows(probabilities[:, :-1].to(dtype), n_padding)
                 d_vectors += p.T @ x
-                d_x[rows] = p @ vectors_SP
+                d_x[rows] = (p @ vectors_SP)[:n_rows]
             return loss, d_vectors, d_bias
 
-        middle = len(x_NP) // 2
+        middle = len(x_NP) // (2 * ROWS_STEP) * ROWS_STEP
         parts = run_side_by_side([partial(run, part) for part in (slice(0, middle), slice(middle, len(x_NP)))])
         (loss, d_vectors, d_bias), others = parts
         for total, other in zip((loss, d_vectors, d_bias), others, strict=True):
@@ -196,3 +203,8 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, d_loss: Tensor) -> tuple[Tensor | None, ...]:
         """RETURNS (tuple): The gradients, which `forward` computed."""
         return *(gradient * d_loss for gradient in ctx.saved_tensors), None
+
+
+def _pad_rows(x: Tensor, n_rows: int) -> Tensor:
+    """RETURNS (Tensor): A matrix with rows of zeros added to it."""
+    return functional.pad(x, (0, 0, 0, n_rows)) if n_rows else x  # padding with nothing would copy it

@@ -195,6 +195,24 @@ def test_gradients_agree_with_finite_differences(changes: dict[str, Any], monkey
             assert float((tensor.grad * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-7), name
 
 
+def test_words_have_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "WORDS_AT_ONCE", 4)
+    bilm = random_bilm(max_chars=50)  # its widest filter sees 3 characters
+    shapes = []
+    bilm.char_cnn.register_forward_pre_hook(lambda module, arguments: shapes.append(tuple(arguments[0].shape)))
+    words: list[Word] = ["x" * n for n in range(1, 49)]
+    with torch.no_grad():
+        for n_long in range(1, 49):
+            bilm.encode_words([*words[:n_long], *words[:1] * (-n_long % 4)])
+        assert {n_words for n_words, _ in shapes} == {4}
+        assert {length for _, length in shapes} <= {6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 50}
+        shapes.clear()
+        bilm.encode_words(words[:6])  # the rest is that of the shortest words
+        assert shapes == [(2, 7), (4, 12)]
+        alone = torch.cat([bilm.encode_words([word]) for word in words])
+        assert_allclose(bilm.encode_words(words).numpy(), alone.numpy(), atol=1e-6)
+
+
 def test_words_are_read_in_their_normal_form() -> None:
     words: list[Word] = ["ﬁnd", "e\u0301", "ｅ", "①", Mark.BEGIN_SENTENCE]
     normal: list[Word] = ["find", "é", "e", "1", Mark.BEGIN_SENTENCE]

@@ -64,6 +64,18 @@ def test_vectors_in_int8(weights: str, tmp_path: Path) -> None:
         load_embedder(EmbeddingSettings(weights=weights, precision="int8"))
 
 
+def test_chinese_sentences_and_words(weights: str, tmp_path: Path) -> None:
+    corpus = write_lines(tmp_path / "a.txt", "数学很难。《九章算术》很老！")
+    for segmenter, n_tokens in ((None, 14), ("jieba", 9)):
+        for unit, n_rows in (("sentence", 2), ("token", n_tokens)):
+            output = tmp_path / f"{segmenter}-{unit}"
+            embed(corpus, output, weights=weights, lang="zh", segmenter=segmenter, unit=unit)
+            assert len(read_vectors(output)) == n_rows
+    identity = load_embedder(EmbeddingSettings(weights=weights, lang="zh", segmenter="jieba")).identity
+    assert identity["jieba"] == "0.42.1"
+    assert "jieba" not in load_embedder(EmbeddingSettings(weights=weights, lang="zh")).identity
+
+
 def test_overwritten_tensors_do_not_matter(weights: str, tmp_path: Path) -> None:
     nlp = make_elmo_nlp(weights)
     nlp.add_pipe("sentencizer", first=True)
@@ -91,6 +103,9 @@ def test_identity_is_that_of_the_content(weights: str, other_weights: str, tmp_p
         ({"unit": "word"}, "unit must be one of document, sentence, token, got 'word'"),
         ({"dtype": "int8"}, "dtype must be one of float32, float16, got 'int8'"),
         ({"shard_size": 0}, "shard_size must be 1 or more, got 0"),
+        ({"segmenter": "jieba"}, r"for raw Chinese text \(lang = 'zh'\), not for the language 'en'"),
+        ({"lang": "zh", "segmenter": "jieba", "tokenized": True}, "but tokenized text is cut already"),
+        ({"pipeline": "x", "segmenter": "char"}, "but a pipeline has its own tokenizer"),
         ({"lang": "qq"}, "spaCy cannot tokenize the language 'qq'"),
         ({"pipeline": "no_such_pipeline", "weights": None}, "There is no pipeline 'no_such_pipeline'"),
         ({"pipeline": "x", "tokenized": True}, "tokenized text needs no pipeline"),

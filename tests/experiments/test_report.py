@@ -1,5 +1,6 @@
 """Several comparisons on one page."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ..command_line import run
 from .html_reader import HTMLReader
 from .test_pretraining_section import write_pretraining
+from .written_results import contextuality, neighbours, probe, senses, write_grid_result
 from .written_trials import RARE, write_trials
 
 
@@ -17,7 +19,7 @@ def test_report_of_comparisons_and_of_a_language_model(tmp_path: Path, baseline:
     page = tmp_path / "pages" / "report.html"
     assert "It has 3 sections" in run("report", page, *comparisons, "--bilm", bilm)
     read = HTMLReader(page.read_text(encoding="utf8"))
-    assert read.texts_in("h1") == ["Models with and without ELMo"]
+    assert read.texts_in("h1") == ["What ELMo knows, and what it gains"]
     assert read.texts_in("h2") == [
         "Named entities: ELMo against Baseline",
         "Two: less",
@@ -46,6 +48,40 @@ def test_report_has_a_title_and_several_language_models(tmp_path: Path) -> None:
     assert read.texts_in("code") == [f"python -m spacy elmo report {page} --bilm {one} --bilm {two} --title 'A & B'"]
 
 
+def test_report_of_results(tmp_path: Path) -> None:
+    baseline = write_trials(tmp_path / "baseline", {10.0: [0.1, 0.2, 0.3], 100.0: [0.3, 0.3, 0.4]})
+    elmo = write_trials(tmp_path / "elmo", {10.0: [0.4, 0.4, 0.5], 100.0: [0.6, 0.6, 0.7]})
+    grids = [
+        write_grid_result(tmp_path / task / name, name, {variant: [0.5, 0.6]}, data=task)
+        for name, variant in (("layers", "last"), ("places", "both"))
+        for task in ("one", "two")
+    ]
+    others = {"neighbours": neighbours(), "dep": probe("dep"), "senses": senses(), "tag": probe(), "c": contextuality()}
+    paths = [tmp_path / f"{name}.json" for name in others]
+    for path, result in zip(paths, others.values(), strict=True):
+        path.write_text(json.dumps(result), encoding="utf8")
+    page = tmp_path / "page.html"
+    assert "It has 8 sections" in run("report", page, f"{baseline},{elmo}", *grids, *paths)
+    read = HTMLReader(page.read_text(encoding="utf8"))
+    assert read.texts_in("h2") == [
+        "How much training data does ELMo save?",
+        "Which layers should a task use?",
+        "Where should ELMo go in?",
+        "Which layers do tasks weight most?",
+        "Does a vector know the sense of a word?",
+        "What does each layer know of grammar?",
+        "Which layer knows what a word means?",
+        "How much does a vector depend on its sentence?",
+        "Command to write this page",
+    ]
+    (fractions,) = (text for text in read.texts_in("p") if "with 10% of the training data" in text)
+    assert "‘ELMo’ reaches the mean of ‘Baseline’, 33.3" in fractions
+    assert sum(tag == "polygon" for tag, _ in read.seen) == 2  # a band for each model
+    assert read.texts_in("mark").count("play") == 10
+    assert "0.900 A new" in read.texts_in("li")
+    assert "<b>." in read.texts_in("li")
+
+
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
@@ -54,6 +90,7 @@ def test_report_has_a_title_and_several_language_models(tmp_path: Path) -> None:
         ("is a directory, and the page is a file", ["pages.html", "baseline,other"]),
         ("separated by commas, such as out/baseline,out/elmo; got 'baseline'", ["report.html", "baseline", "other"]),
         ("There are no trials in nowhere: no such directory", ["report.html", "baseline,nowhere"]),
+        ("nowhere.json cannot be read", ["report.html", "nowhere.json"]),
         ("There is no pretraining in nowhere", ["report.html", "--bilm", "nowhere"]),
     ],
 )

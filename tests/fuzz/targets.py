@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from spacy.vocab import Vocab
 
-from spacy_elmo.analysis.senses import SENSES_FILE, read_uses
+from spacy_elmo.analysis.nearest_uses import USES_FILE, read_uses
 from spacy_elmo.bilm import weights as weights_io
 from spacy_elmo.bilm.embed import embed_sentences
 from spacy_elmo.bilm.int8 import to_int8
@@ -318,7 +318,7 @@ TARGETS: dict[str, Target] = {
     "tokenized corpus": Target(write=_write_prepared, read=_read_prepared, damaged=("prepared/corpus.json",)),
     "sentences with senses": Target(
         write=lambda directory: (
-            (directory / "a.tsv").write_bytes(b"\n".join(SENSES_FILE.read_bytes().split(b"\n")[:3])) and None
+            (directory / "a.tsv").write_bytes(b"\n".join(USES_FILE.read_bytes().split(b"\n")[:3])) and None
         ),
         read=lambda directory: read_uses(_blank(), directory / "a.tsv"),
     ),

@@ -8,7 +8,7 @@ import torch
 
 from spacy_elmo.pretraining.checkpoint import Progress
 from spacy_elmo.pretraining.loop import Step
-from spacy_elmo.pretraining.metrics import MetricsFile, MetricsRecorder
+from spacy_elmo.pretraining.metrics import MetricsFile, MetricsRecorder, Totals
 from spacy_elmo.pretraining.processes import Processes
 
 
@@ -46,10 +46,11 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 def test_recorder_sums_steps(tmp_path: Path, rank: int) -> None:
     progress = Progress(n_words=100, seconds=50.0)
     file = MetricsFile(tmp_path / "metrics.jsonl")
-    recorder = MetricsRecorder(file, progress, Processes(rank, 1, torch.device("cpu")), steps_per_epoch=20)
-    recorder.add(make_step(9))
-    recorder.add(last := make_step(10, loss=2.0, learn_rate=0.2))
-    line = recorder.write(last, {"perplexity": 8.0})
+    totals = Totals()
+    recorder = MetricsRecorder(file, progress, totals, Processes(rank, 1, torch.device("cpu")), steps_per_epoch=20)
+    totals.add(make_step(9))
+    totals.add(make_step(10, loss=2.0, learn_rate=0.2))
+    line = recorder.write(10, {"perplexity": 8.0})
     assert line.pop("seconds") == pytest.approx(50, abs=5)
     assert line == {
         "step": 10,
@@ -62,8 +63,19 @@ def test_recorder_sums_steps(tmp_path: Path, rank: int) -> None:
         "perplexity": 8.0,
     }
     assert progress.n_words == 106
-    recorder.add(later := make_step(11))
-    assert recorder.write(later, {})["loss"] == 1.5  # of that step alone
+    totals.add(make_step(11))
+    assert recorder.write(11, {})["loss"] == 1.5  # of that step alone
     assert progress.n_words == 109
     written = [json.loads(text)["step"] for text in file.path.read_text().splitlines()] if rank == 0 else []
     assert (written, file.path.exists()) == (([10, 11], True) if rank == 0 else ([], False))
+
+
+def test_totals_survive_a_checkpoint() -> None:
+    totals = Totals()
+    assert totals.is_empty
+    totals.add(make_step(9, loss=0.1 + 0.2))
+    totals.add(make_step(10, loss=0.1, learn_rate=0.2))
+    assert Totals.from_tensor(totals.to_tensor()) == totals
+    assert not totals.is_empty
+    totals.reset()
+    assert totals == Totals()

@@ -17,6 +17,7 @@ from spacy_elmo.pretraining.model_files import (
     has_softmax,
     load_language_model,
     save_language_model,
+    tokenizer_of,
     vocabulary_of,
 )
 from spacy_elmo.pretraining.perplexity import measure_likelihood
@@ -54,6 +55,13 @@ def test_language_model_roundtrip(tmp_path: Path) -> None:
     assert measure_likelihood(loaded, words, TEXT) == measure_likelihood(model, vocabulary, TEXT)
     # It is a weights directory, too.
     assert_same_tensors(load_weights(tmp_path / "out").state_dict(), model.bilm.state_dict())
+
+
+def test_tokenizer_is_stored(tmp_path: Path) -> None:
+    for lang, segmenter in (("zh", "jieba"), ("zh", None), (None, None)):
+        save_language_model(*make_model(), tmp_path / "out", lang=lang, segmenter=segmenter)
+        assert tokenizer_of(tmp_path / "out") == (lang, segmenter)
+    assert tokenizer_of(tmp_path / "nowhere") == (None, None)
 
 
 def test_weights_without_a_softmax(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.pretraining.model_files import load_language_model
+from spacy_elmo.pretraining.model_files import load_language_model, tokenizer_of
 from spacy_elmo.pretraining.perplexity import measure_likelihood
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
@@ -63,6 +63,8 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
         ),
         ({"paths.vocab": str(tmp_path / "no.txt")}, "There is no vocabulary at .*no.txt. Make one with"),
         ({"corpus.lang": "xx_no"}, "xx_no"),
+        ({"corpus.lang": "zh", "corpus.segmenter": "jeiba"}, "segmenter must be one of char, jieba, got 'jeiba'"),
+        ({"corpus.segmenter": "jieba"}, "not for tokenized text"),
     ):
         with pytest.raises(ValueError, match=message):
             pretrain(TINY, tmp_path / "out", overrides={**overrides, **changes})
@@ -94,6 +96,44 @@ def test_bad_vocabularies_are_in_the_message(
     overrides["paths.vocab"] = str(tmp_path / "vocab.txt")
     with pytest.raises(ValueError, match=message):
         pretrain(TINY, tmp_path / "out", overrides=overrides)
+
+
+CHINESE = "数学是利用符号语言研究数量的学科。《九章算术》很老！\n"
+
+
+def test_chinese_from_raw_text(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    text = write_corpus(tmp_path / "text.txt", CHINESE.encode() * 20)
+    overrides |= {"paths.train": str(text), "paths.dev": str(text), "corpus.lang": "zh", "bilm.max_chars": None}
+    lines: list[str] = []
+    for segmenter in (None, "jieba"):
+        output = tmp_path / f"{segmenter}"
+        pretrain(TINY, output, overrides={**overrides, "corpus.segmenter": segmenter}, report=lines.append)
+        model, vocabulary = load_language_model(output / "model-best")
+        assert tokenizer_of(output / "model-best") == ("zh", segmenter)
+        assert ("数学" in vocabulary.words, "数" in vocabulary.words) == (segmenter == "jieba", segmenter is None)
+        assert model.bilm.config.max_chars == 146
+    assert [line for line in lines if "max_chars" in line] == ["max_chars = 146: no word is cut"] * 2
+
+
+def test_words_are_cut_as_for_the_weights(
+    tmp_path: Path, overrides: dict[str, Any], finetuning: dict[str, Any]
+) -> None:
+    text = str(write_corpus(tmp_path / "text.txt", CHINESE.encode() * 20))
+    chinese = {"paths.train": text, "paths.dev": text, "corpus.lang": "zh"}
+    pretrain(TINY, tmp_path / "first", overrides={**overrides, **chinese, "corpus.segmenter": "jieba"})
+    finetuning |= {**chinese, "paths.weights": str(tmp_path / "first" / "model-best")}
+    stop_run(4, FINETUNE, tmp_path / "out", finetuning)
+    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+    shutil.rmtree(tmp_path / "first")
+    resume_run(FINETUNE, tmp_path / "out")
+    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+
+
+def test_words_that_are_cut_are_reported(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    overrides["paths.train"] = str(write_corpus(tmp_path / "long.txt", f"a {'b' * 19} .\n".encode() * 20))
+    lines: list[str] = []
+    pretrain(TINY, tmp_path / "out", overrides=overrides, report=lines.append)
+    assert lines[0] == "max_chars = 20: 1 words are cut, 33.333% of the tokens: a larger max_chars would help"
 
 
 def test_a_new_softmax_is_trained_first(tmp_path: Path, finetuning: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """A resumed run is the same run: it ends with the same weights, or is refused with a reason."""
 
+import os
 import random
 import signal
 import subprocess
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from spacy_elmo.bilm.weights import load_config
+from spacy_elmo.pretraining import pretrain as pretrain_module
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
 
@@ -49,6 +52,23 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, overrides: dict[str, Any]
     assert read_metrics(tmp_path / "parts") == read_metrics(tmp_path / "whole")
 
 
+def test_a_run_that_was_given_max_chars_is_resumed_by_a_config_that_leaves_it_open(
+    tmp_path: Path, overrides: dict[str, Any]
+) -> None:
+    config = tmp_path / "config.cfg"
+    config.write_text(
+        TINY.read_text(encoding="utf8").replace("max_chars = null", "max_chars = 20").replace("segmenter = null", ""),
+        encoding="utf8",
+    )
+    del overrides["bilm.max_chars"]
+    stop_run(4, config, tmp_path / "out", overrides)
+    resume_run(TINY, tmp_path / "out")
+    assert load_config(tmp_path / "out" / "model-last").max_chars == 20
+    config.write_text(TINY.read_text(encoding="utf8").replace("max_chars = null", "max_chars = 21"), encoding="utf8")
+    with pytest.raises(ValueError, match="bilm.max_chars was 20 and is 21"):
+        resume_run(config, tmp_path / "out")
+
+
 def test_a_resumed_run_says_where_it_continues(tmp_path: Path, overrides: dict[str, Any]) -> None:
     stop_run(4, TINY, tmp_path / "out", overrides)
     lines: list[str] = []
@@ -68,28 +88,71 @@ def test_a_finished_run_is_not_changed(tmp_path: Path, overrides: dict[str, Any]
 
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_weights(tmp_path: Path, overrides: dict[str, Any]) -> None:
-    overrides |= {"bilm_training.max_steps": 400, "bilm_training.eval_frequency": 5, "bilm_training.samples": 5}
+    # Checkpoints come by the clock, at steps that no two runs share, and a few at evaluations.
+    changes = {"max_steps": 400, "eval_frequency": 70, "samples": 5, "carry_state": True, "checkpoint_minutes": 0.001}
+    overrides |= {f"bilm_training.{name}": value for name, value in changes.items()}
     pretrain(TINY, tmp_path / "whole", overrides=overrides)
     output = tmp_path / "killed"
-    arguments = command_line(overrides)
     command = [sys.executable, "-m", "spacy", "elmo", "pretrain", str(TINY), str(output)]
     wait = random.Random(0)
-    n_kills = 0
-    process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
-    while process.poll() is None:
-        if n_kills < 3 and (output / "checkpoint.safetensors").exists():
-            time.sleep(wait.uniform(0.05, 0.5))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            n_kills += 1
-            process = subprocess.Popen([*command, "--resume"], stdout=subprocess.DEVNULL)
-            time.sleep(4)  # as long as it takes to start
-        time.sleep(0.02)
-    assert process.returncode == 0
-    assert n_kills == 3
+    arguments = command_line(overrides)
+    for number, code in (
+        (signal.SIGKILL, -signal.SIGKILL),
+        (signal.SIGTERM, 143),
+        (signal.SIGINT, 130),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ):
+        seen = (output / "checkpoint.safetensors").stat().st_mtime_ns if "--resume" in arguments else 0
+        process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True)
+        wait_for_checkpoint(process, output, seen)
+        time.sleep(wait.uniform(0.0, 0.1))
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == code, printed
+        assert ("with --resume" in printed) == (number != signal.SIGKILL)
+        arguments = ["--resume"]
+    subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
     for name in ("model-best", "model-last"):
         assert_same_weights(tmp_path / "whole" / name, output / name)
     assert read_metrics(output) == read_metrics(tmp_path / "whole")
+
+
+def wait_for_checkpoint(process: subprocess.Popen[str], output: Path, seen: int) -> None:
+    """Wait until a run has written a checkpoint that is newer than one that was seen."""
+    path = output / "checkpoint.safetensors"
+    while not path.exists() or path.stat().st_mtime_ns == seen:
+        assert process.poll() is None, "the run ended before it was stopped"
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_all", [True, False])
+def test_two_processes_stop_together(tmp_path: Path, overrides: dict[str, Any], to_all: bool) -> None:
+    changes = {"max_steps": 300, "eval_frequency": 70, "log_frequency": 4, "checkpoint_minutes": 0.001}
+    overrides |= {f"bilm_training.{name}": value for name, value in changes.items()}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, "-m", "spacy", "elmo", "pretrain", str(TINY)]
+    arguments = command_line(overrides)
+    subprocess.run([*command, str(tmp_path / "whole"), *arguments], check=True, capture_output=True)
+    output = tmp_path / "stopped"
+    process = subprocess.Popen(
+        [*command, str(output), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    wait_for_checkpoint(process, output, seen=0)
+    receiver = process.pid if to_all else max(children_of(process.pid))
+    os.kill(receiver, signal.SIGTERM)  # torchrun passes it on to all
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode != 0
+    assert printed.count("with --resume") == 1, printed
+    subprocess.run([*command, str(output), "--resume"], check=True, capture_output=True)
+    for name in ("model-best", "model-last"):
+        assert_same_weights(tmp_path / "whole" / name, output / name)
+    assert read_metrics(output) == read_metrics(tmp_path / "whole")
+
+
+def children_of(pid: int) -> list[int]:
+    """List the processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +169,22 @@ def test_a_run_is_not_resumed_with_another_config(
     pretrain(TINY, tmp_path / "out", overrides=overrides)
     with pytest.raises(ValueError, match=message):
         pretrain(TINY, tmp_path / "out", overrides=changes, resume=True)
+
+
+def test_a_setting_that_was_added_later_has_its_default(
+    tmp_path: Path, overrides: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # This one may change, and so would not be compared.
+    compared = tuple(name for name in pretrain_module.MAY_DIFFER_ON_RESUME if "checkpoint_minutes" not in name)
+    monkeypatch.setattr(pretrain_module, "MAY_DIFFER_ON_RESUME", compared)
+    earlier = tmp_path / "earlier.cfg"
+    earlier.write_text(TINY.read_text(encoding="utf8").replace("checkpoint_minutes = 10\n", ""), encoding="utf8")
+    pretrain(earlier, tmp_path / "out", overrides=overrides)
+    pretrain(TINY, tmp_path / "out", resume=True)
+    with pytest.raises(ValueError, match=r"bilm_training\.checkpoint_minutes was 10\.0 and is 3"):
+        pretrain(TINY, tmp_path / "out", overrides={"bilm_training.checkpoint_minutes": 3}, resume=True)
+    monkeypatch.undo()
+    pretrain(TINY, tmp_path / "out", overrides={"bilm_training.checkpoint_minutes": 3}, resume=True)
 
 
 def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path, overrides: dict[str, Any]) -> None:

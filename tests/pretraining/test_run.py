@@ -115,7 +115,8 @@ def test_an_evaluation_changes_nothing(
         return likelihood
 
     def fields_of(run: PretrainingRun) -> dict[str, Any]:
-        return {"identity": run.identity, "softmax_is_new": run.softmax_is_new, "progress": run.progress}
+        run_fields = {"identity": run.identity, "softmax_is_new": run.softmax_is_new, "progress": run.progress}
+        return {**run_fields, "totals": run.totals.to_tensor()}
 
     monkeypatch.setattr(PretrainingRun, "evaluate", evaluate_twice)
     pretrain(TINY, output, overrides={**overrides, "bilm_training.carry_state": carry_state})

@@ -11,7 +11,7 @@ from torch import nn
 from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.loggers import configure_console_logger_v1
-from spacy_elmo.pretraining.settings import PretrainingSettings, load_run_config, read_settings
+from spacy_elmo.pretraining.settings import PretrainingSettings, fill_defaults, load_run_config, read_settings
 
 from .runs import TINY
 
@@ -98,6 +98,14 @@ def test_weights_to_start_from() -> None:
         read({"bilm.weights": "some/where"})
 
 
+def test_max_chars_is_given_or_left_to_the_text() -> None:
+    given, left = read({"bilm.max_chars": 30}), read({"bilm.max_chars": None})
+    assert isinstance(given.bilm, BiLMConfig)
+    assert isinstance(left.bilm, BiLMConfig)
+    assert (given.max_chars, given.bilm.max_chars) == (30, 30)
+    assert (left.max_chars, left.bilm.max_chars) == (None, 50)
+
+
 # Configs that are not
 
 
@@ -125,16 +133,36 @@ def keys_of(*sections: str) -> list[str]:
 
 def test_keys_of_this_test_are_complete() -> None:
     # The tests below would prove nothing about keys that are not in the list.
-    assert len(keys_of("corpus", "vocabulary", "bilm", "bilm_training")) == 5 + 3 + 11 + 14
+    assert len(keys_of("corpus", "vocabulary", "bilm", "bilm_training")) == 6 + 3 + 11 + 15
 
 
-@pytest.mark.parametrize("name", keys_of("corpus", "vocabulary", "bilm", "bilm_training"))
+# Settings that earlier configs do not have.
+DEFAULTS = {"bilm_training.checkpoint_minutes": 10.0}
+LATER = {"corpus.segmenter", *DEFAULTS}
+
+
+def test_later_settings_have_a_default() -> None:
+    training = read(without=tuple(DEFAULTS)).training
+    assert {name: getattr(training, name.split(".")[1]) for name in DEFAULTS} == DEFAULTS
+    assert read(without=("corpus.segmenter",)).corpus == read().corpus
+    assert fill_defaults(make_config(without=tuple(DEFAULTS))) == make_config(DEFAULTS)
+    given = make_config(dict.fromkeys(DEFAULTS, 3))
+    assert fill_defaults(given) == given
+    with pytest.raises(
+        ValueError, match=r"^\[bilm_training\]: 'checkpoint_minute' is unknown \(did you mean 'checkpoint_minutes'"
+    ):
+        read({"bilm_training.checkpoint_minute": 1})
+
+
+@pytest.mark.parametrize(
+    "name", [key for key in keys_of("corpus", "vocabulary", "bilm", "bilm_training") if key not in LATER]
+)
 def test_every_key_is_needed_and_spelled_right(name: str) -> None:
     section, key = name.split(".")
-    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}' is missing\.$"):
-        read(without=(name,))
     with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}x' is unknown \(did you mean '{key}'\?\)\.$"):
         read({f"{name}x": 1})
+    with pytest.raises(ValueError, match=rf"^\[{section}\]: '{key}' is missing\.$"):
+        read(without=(name,))
     message = rf"^\[{section}\]: '{key}x' is unknown \(did you mean '{key}'\?\); '{key}' is missing\.$"
     with pytest.raises(ValueError, match=message):
         read({f"{name}x": 1}, without=(name,))
@@ -153,6 +181,7 @@ TYPES: dict[str, str] = {
     "corpus.train": "a path",
     "corpus.dev": "a path",
     "corpus.lang": "a text or null",
+    "corpus.segmenter": "a text or null",
     "corpus.n_process": "a whole number, 1 or more",
     "corpus.cache": "a text or null",
     "vocabulary.path": "a text or null",
@@ -172,6 +201,7 @@ TYPES: dict[str, str] = {
     "bilm_training.log_frequency": "a whole number, 1 or more",
     "bilm_training.eval_frequency": "a whole number, 1 or more",
     "bilm_training.eval_tokens": "a whole number, 0 or more",
+    "bilm_training.checkpoint_minutes": "a number, 0 or more, and finite",
 }
 INFINITE, NOT_A_NUMBER = float("inf"), float("nan")
 WRONG: dict[str, list[Any]] = {
@@ -181,6 +211,7 @@ WRONG: dict[str, list[Any]] = {
     "a whole number, 1 or more": [1.5, 2.0, "1", None, True, [1], -1, 0],
     "a number above 0": ["0.5", None, True, [0.5], 0.0, -1, NOT_A_NUMBER],
     "a number above 0, and finite": ["0.5", None, True, [0.5], 0, -0.5, INFINITE, NOT_A_NUMBER],
+    "a number, 0 or more, and finite": ["0.5", None, True, [0.5], -0.5, INFINITE, NOT_A_NUMBER],
     "a number, at least 0 and below 1": ["0.5", None, True, [0.5], -0.1, 1, 1.0, INFINITE, NOT_A_NUMBER],
     "true or false": [0, 1, "true", None],
     '"float32" or "bfloat16"': ["float16", "", None, 32, True],

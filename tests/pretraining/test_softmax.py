@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from spacy_elmo.pretraining import softmax as softmax_module
 from spacy_elmo.pretraining.softmax import Candidates, Softmax, all_words, sample_words
@@ -271,3 +272,28 @@ def test_samples_end_with_the_draw_that_completes_them() -> None:
 def test_samples_must_be_fewer_than_words(n_samples: int) -> None:
     with pytest.raises(ValueError, match=rf"Of 10 words, 1 to 9 can be sampled, not {n_samples}\."):
         sample_words(10, n_samples, numpy.random.default_rng(0))
+
+
+class RowsOfProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Lists the shapes of the first factors of all products."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.shapes: set[tuple[int, ...]] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.mm.default:
+            self.shapes.add(tuple(args[0].shape))
+        return func(*args, **(kwargs or {}))
+
+
+def test_products_have_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    softmax, candidates, rows_in_a_chunk = make_softmax(), make_candidates(), 100
+    monkeypatch.setattr(softmax_module, "CHUNK_SCORES", rows_in_a_chunk * len(SAMPLED))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # the mode belongs to this thread
+    with RowsOfProducts() as products:
+        for n in range(1, 300, 7):
+            with_gradients(softmax, make_outputs(n), [i % N_WORDS for i in range(n)], candidates)
+    rows = {shape[0] for shape in products.shapes if shape[1] == WIDTH}
+    assert rows == {32, 64, 96, rows_in_a_chunk}
+    assert len(products.shapes) == 3 * len(rows)

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
 
+from scripts.nearest_uses import nearest_uses
 from scripts.ngrams import ngrams
 from scripts.pretrained_tok2vec import pretrained_tok2vec, separate_tok2vec
-from scripts.probe import probe
-from scripts.senses import senses
 from scripts.short_runs import short_runs
 from spacy_elmo.bilm.weights import save_weights
 from spacy_elmo.pretraining.vocabulary import count_words
@@ -35,34 +33,15 @@ def weights(tmp_path: Path) -> Path:
     return tmp_path / "weights"
 
 
-def test_senses(weights: Path, tmp_path: Path) -> None:
-    rows = table(run_script(senses, "--weights", weights))
-    assert [row[0] for row in rows][:4] == ["token layer", "LSTM layer 1", "LSTM layer 2", "mean (the default)"]
+def test_nearest_uses(weights: Path, tmp_path: Path) -> None:
+    rows = table(run_script(nearest_uses, "--weights", weights))
+    assert [row[0] for row in rows][:4] == ["token layer", "LSTM layer 1", "LSTM layer 2", "mean"]
     assert rows[0][1:] == ["–"] + ["1.00 / 1.00"] * 5
     assert rows[1][1].endswith(" of 60")
-    assert "no weights directory" in run_in_one_line(senses, "--weights", tmp_path / "nowhere", code=1)
+    assert "no weights directory" in run_in_one_line(nearest_uses, "--weights", tmp_path / "nowhere", code=1)
     (tmp_path / "uses.tsv").write_text("play\tverb\tThey play.\n", encoding="utf8")
-    message = run_in_one_line(senses, "--weights", weights, "--sentences", tmp_path / "uses.tsv", code=1)
+    message = run_in_one_line(nearest_uses, "--weights", weights, "--sentences", tmp_path / "uses.tsv", code=1)
     assert "Each word needs two senses" in message
-
-
-def test_probe(weights: Path, tmp_path: Path) -> None:
-    vocab = spacy.blank("en").vocab
-    for name, words in {"train": "a b a b c", "dev": "a b", "test": "a d"}.items():
-        doc = Doc(vocab, words=words.split(), pos=["NOUN" if word == "a" else "VERB" for word in words.split()])
-        DocBin(docs=[doc]).to_disk(tmp_path / f"{name}.spacy")
-    paths = [tmp_path / f"{name}.spacy" for name in ("train", "dev", "test")]
-    output = run_script(probe, *paths, "--weights", weights, "--seeds", "2", "--epochs", "3")
-    assert "5 words to train on, 2 to test on (50.0% new), 2 classes" in output
-    rows = table(output)
-    assert [row[0] for row in rows][1:] == ["token layer", "LSTM layer 1", "LSTM layer 2", "the mix"]
-    assert rows[0][1:4] == ["100.00", "", "100.00"]
-    assert all(len(row[2].split(", ")) == 2 for row in rows[1:])
-    assert len(rows[-1][4].split(", ")) == 3
-    assert "no_such" in run_in_one_line(probe, *paths, "--weights", weights, "--attribute", "no_such", code=1)
-    assert "nothing.spacy" in run_in_one_line(
-        probe, *paths[:2], tmp_path / "nothing.spacy", "--weights", weights, code=1
-    )
 
 
 def test_ngrams(tmp_path: Path) -> None:
@@ -101,7 +80,7 @@ def test_short_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-SCRIPTS: list[Callable[..., None]] = [ngrams, pretrained_tok2vec, probe, senses, short_runs]
+SCRIPTS: list[Callable[..., None]] = [nearest_uses, ngrams, pretrained_tok2vec, short_runs]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

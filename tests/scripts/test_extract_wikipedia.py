@@ -2,7 +2,8 @@
 
 import bz2
 import gzip
-import tracemalloc
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,12 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from scripts.extract_wikipedia import extract_paragraphs, extract_text, extract_wikipedia, read_pages
+from scripts.extract_wikipedia import extract_paragraphs, extract_text, extract_wikipedia
 
 from .script_runner import run_in_one_line
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "assets" / "wikipedia_sample" / "dump.xml"
+SAMPLE = ROOT / "assets" / "wikipedia_sample" / "en.xml"
 
 PROSE = "A bridge is a road over a river, or over another road."
 OTHER = "Its oldest kind is a tree that has fallen over."
@@ -154,6 +155,60 @@ def test_names_of_namespaces_are_those_of_the_export(tmp_path: Path) -> None:
     assert extract(dump) == f"{PROSE}\n\n{OTHER}\n"
 
 
+@pytest.mark.parametrize("lang", ["de", "zh"])
+def test_samples_in_other_languages(lang: str, tmp_path: Path) -> None:
+    output = tmp_path / "text.txt"
+    run_in_one_line(extract_wikipedia, SAMPLE.with_name(f"{lang}.xml"), output, "--lang", lang)
+    text = output.read_text(encoding="utf8")
+    assert not set("{}[]|*=#_<>") & set(text)
+    assert not re.search(r"\ben:|Kategorie|分类|jpg|拼音|石頭|（", text)
+    articles = text.split("\n\n")
+    metadata = json.loads(output.with_suffix(".json").read_text(encoding="utf8"))
+    assert metadata == {
+        "dump": f"{lang}.xml",
+        "site": {"de": "Beispiel", "zh": "样本"}[lang],
+        "database": f"sample{lang}wiki",
+        "url": f"https://{lang}.example.org/wiki/Main",
+        "lang": lang,
+        "newest": "2024-05-25",
+        "articles": len(articles),
+        "paragraphs": 2 * len(articles),
+        "redirects": 2,
+        "disambiguation_pages": 4,
+        "pages_without_prose": 0,
+    }
+    assert len(articles) == 13
+    first = {
+        "de": "Eine Mühle ist ein Haus, in dem Korn zu Mehl gemahlen wird. Das Wasser des Baches treibt ein großes Rad, und "
+        "das Rad dreht den Stein.",
+        "zh": "水磨是用水力把粮食磨成面粉的工具。河水推动木轮，木轮带动石磨。",
+    }
+    assert articles[0].splitlines()[0] == first[lang]
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("它是用-{zh-hans:石头;zh-hant:石頭}-造的一座桥。", "它是用石头造的一座桥。"),
+        ("-{H|zh-cn:软件;zh-tw:軟體}-这是一个-{A|zh-cn:软件;zh-tw:軟體}-的名字。", "这是一个软件的名字。"),
+        ("他姓-{余}-，不姓余，也不姓于，-{T|zh:余}-大家知道。", "他姓余，不姓余，也不姓于，大家知道。"),
+        ("水磨（{{拼音|a}}，{{b}}）是用水力的工具。", "水磨是用水力的工具。"),
+        ("水磨（{{拼音|a}}、又名水碾）是工具{{b}}，。", "水磨（又名水碾）是工具。"),
+        ("[[档案:水磨.JPG|thumb|一张照片。真好看。]]水磨是用水力的工具。", "水磨是用水力的工具。"),
+        ("水磨是用水力的工具。\n[[分類:建築]] [[分類:工具]]\n[[ja:水車]]", "水磨是用水力的工具。"),
+        (
+            "水磨是用水力的工具。[[星际旅行：航海家号|它]]不是，[[a:b]]也不是。",
+            "水磨是用水力的工具。它不是，a:b也不是。",
+        ),
+        ("__目录__水磨是用水力的工具。", "水磨是用水力的工具。"),
+        ("太短了。", ""),
+        ("这一行很长，但是在任何地方都没有结束", ""),
+    ],
+)
+def test_chinese_markup(wikitext: str, text: str) -> None:
+    assert extract_paragraphs(wikitext) == ([text] if text else [])
+
+
 def test_the_last_revision_counts(tmp_path: Path) -> None:
     page = make_page("Bridge", PROSE, more=f"<revision><text>{OTHER}</text></revision>")
     assert extract(write_dump(tmp_path / "dump.xml", page)) == f"{PROSE}\n"
@@ -186,17 +241,6 @@ def test_sample_is_extracted_the_same_however_it_is_compressed(tmp_path: Path) -
     # The paragraphs that were wrapped into markup come out as they were.
     source = set((ROOT / "assets" / "sample" / "train.txt").read_text(encoding="utf8").splitlines())
     assert sum(line in source for line in text.splitlines()) == 200
-
-
-def test_memory_does_not_grow_with_the_export(tmp_path: Path) -> None:
-    peaks = []
-    for n_pages in (30, 300):
-        dump = write_dump(tmp_path / "dump.xml", *[make_page("Bridge", f"{PROSE} " * 1000)] * n_pages)
-        tracemalloc.start()
-        assert sum(1 for _ in read_pages(dump)) == n_pages
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0]
 
 
 def cut_off(data: bytes) -> bytes:
@@ -249,6 +293,9 @@ def test_an_export_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monk
 def test_extract_wikipedia_as_a_command(tmp_path: Path) -> None:
     output = run_in_one_line(extract_wikipedia, SAMPLE, tmp_path / "new" / "text.txt", "--limit", "7")
     assert "7 articles of 27 paragraphs" in output
+    assert "Left out: 1 redirects, 0 disambiguation pages" in output
+    output = run_in_one_line(extract_wikipedia, SAMPLE, tmp_path / "new" / "text.txt", "--lang", "de")
+    assert "The text is in the language 'en', as" in output
     missing, text = tmp_path / "none.xml", tmp_path / "text.txt"
     assert "There is no file" in run_in_one_line(extract_wikipedia, missing, text, code=1)
     assert not (tmp_path / "text.txt").exists()

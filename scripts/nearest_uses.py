@@ -7,11 +7,11 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_elmo.analysis.senses import SENSES_FILE, mix_layers, read_uses, score_senses, standard_mixes
+from spacy_elmo.analysis.nearest_uses import USES_FILE, combine_layers, read_uses, score_uses, use_combinations
 from spacy_elmo.analysis.vectors import doc_layers
 
 
-def senses(sentences: Path = SENSES_FILE, weights: str | None = None) -> None:
+def nearest_uses(sentences: Path = USES_FILE, weights: str | None = None) -> None:
     """Print, for each kind of vector, how often the nearest other use of a word has the same sense.
 
     The columns of the words are the mean similarity of uses in the same sense, and in different senses.
@@ -25,7 +25,10 @@ def senses(sentences: Path = SENSES_FILE, weights: str | None = None) -> None:
         uses, others = read_uses(nlp, sentences)
         docs = [*(use.token.doc for use in uses), *others]
         n_layers = len(doc_layers(docs[0]))
-        scores = {name: score_senses(uses, mix_layers(uses, mix)) for name, mix in standard_mixes(n_layers).items()}
+        scores = {
+            name: score_uses(uses, combine_layers(uses, combine))
+            for name, combine in use_combinations(n_layers).items()
+        }
     except (OSError, ValueError) as error:
         msg.fail("Could not score the senses", str(error), exits=1)
     sizes = (numpy.mean([abs(doc_layers(doc)[i]).mean() for doc in docs]) for i in range(n_layers))
@@ -40,4 +43,4 @@ def senses(sentences: Path = SENSES_FILE, weights: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(senses)
+    typer.run(nearest_uses)

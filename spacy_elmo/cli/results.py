@@ -1,0 +1,31 @@
+"""Results of analyses, as JSON: `spacy elmo report` reads them."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..files.atomic import write_file
+
+
+def write_results(
+    output: Path, kind: str, *, weights: str, arguments: Sequence[object], results: Mapping[str, Any]
+) -> None:
+    """Write the results of an analysis, with the command that made them.
+
+    output (Path): The file.
+    kind (str): The name of the analysis, which is also that of its command.
+    weights (str): The weights, as typed.
+    arguments (Sequence[object]): The arguments and options of the command, without --output.
+    results (Mapping[str, Any]): The results.
+    """
+    words = ["python", "-m", "spacy", "elmo", kind, *map(_show, arguments), "--output", _show(output)]
+    everything = {"kind": kind, "command": shlex.join(words), "weights": Path(weights).name, **results}
+    write_file(output, json.dumps(everything, indent=2, ensure_ascii=False) + "\n")
+
+
+def _show(argument: object) -> str:
+    """Absolute paths say nothing on another machine, so only their names are shown."""
+    text = str(argument)
+    return Path(text).name if Path(text).is_absolute() else text

@@ -1,0 +1,18 @@
+"""The segmenter of commands that use weights: vectors of words need words that are cut as in the training text."""
+
+
+def choose_segmenter(weights: str | None, lang: str, segmenter: str | None) -> str | None:
+    """Choose how raw text is cut into words.
+
+    weights (str | None): A weights directory, the name of a bundled model, or None for the default one.
+    lang (str): The language of the text.
+    segmenter (str | None): What the user asks for, if anything.
+    RETURNS (str | None): That, or else the segmenter of the weights' training text, if it was in this language.
+    """
+    from ..models import find_existing_weights
+    from ..pretraining.model_files import tokenizer_of
+
+    if segmenter is not None:
+        return segmenter
+    trained_lang, trained = tokenizer_of(find_existing_weights(weights))
+    return trained if trained_lang == lang else None

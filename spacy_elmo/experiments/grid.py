@@ -1,0 +1,111 @@
+"""Grids: trials of several variants of one config, as in tables 2 and 3 of the paper."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spacy.util import load_config
+
+from ..files.atomic import write_file
+from .commands import trials_command
+from .trial_set import TrialSet, check_test_data, read_trial_set
+from .trials import Trials
+from .variants import PLACES, Variant, make_variant
+
+GRID, VARIANT_CONFIG = "grid.json", "config.cfg"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Variants of a config that answer a question together.
+
+    question (str): The question.
+    explanation (str): What a reader must know about the variants.
+    paper_table (int | None): The number of the paper's table with these variants, if there is one.
+    variants (Sequence[Variant]): The variants, in the order of the table.
+    """
+
+    question: str
+    explanation: str
+    paper_table: int | None
+    variants: Sequence[Variant]
+
+
+def load_grid(path: Path) -> Grid:
+    """Read the variants of a grid.
+
+    path (Path): The config of the grid, such as configs/grid_layers.cfg.
+    RETURNS (Grid): The grid.
+    """
+    config = load_config(path)
+    head, variants = config.get("grid", {}), config.get("variants", {})
+    if not head.get("question") or not variants:
+        raise ValueError(
+            f"{path} is not a grid: it needs a block [grid] with a question, and a block [variants.NAME] for each variant. "
+            f"configs/grid_layers.cfg is one."
+        )
+    found = []
+    for name, block in variants.items():
+        settings = dict(block)
+        title, place = settings.pop("title", name), settings.pop("place", None)
+        if place not in PLACES:
+            raise ValueError(
+                f"In {path}, the place of [variants.{name}] must be one of {', '.join(PLACES)}, got {place!r}."
+            )
+        found.append(Variant(name, title, place, settings))
+    return Grid(head["question"], head.get("explanation", ""), head.get("paper_table"), found)
+
+
+def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
+    """Write the config of each variant to its directory, and what `spacy elmo report` needs to find them.
+
+    path (Path): The config of the grid.
+    trials (Trials): The trials of the config itself, which are not run.
+    RETURNS (dict[str, Trials]): The trials of each variant, by its name.
+    """
+    grid = load_grid(path)
+    configs = {variant.name: make_variant(trials.config, variant) for variant in grid.variants}
+    config = {
+        "path": str(trials.config_path),
+        "test": str(trials.test_path),
+        "code": str(trials.code_path) if trials.code_path else None,
+        "gold_preproc": trials.gold_preproc,
+        "overrides": trials.overrides,
+    }
+    result = {
+        "kind": "grid",
+        "command": trials_command(
+            config, trials.output, n_seeds=len(trials.seeds), fractions=trials.fractions, grid=path
+        ),
+        "question": grid.question,
+        "explanation": grid.explanation,
+        "paper_table": grid.paper_table,
+        "variants": [{"name": variant.name, "title": variant.title} for variant in grid.variants],
+    }
+    runs = {}
+    for name, variant in configs.items():
+        directory = trials.output / name
+        write_file(directory / VARIANT_CONFIG, variant.to_str(interpolate=False))
+        runs[name] = replace(trials, config_path=directory / VARIANT_CONFIG, output=directory, overrides={})
+    write_file(trials.output / GRID, json.dumps(result, indent=2) + "\n")
+    return runs
+
+
+def read_variants(result: dict[str, Any], directory: Path) -> list[TrialSet]:
+    """Read the finished trials of a grid.
+
+    result (dict[str, Any]): The content of its grid.json.
+    directory (Path): The directory of that file.
+    RETURNS (list[TrialSet]): The trials of each variant that has some.
+    """
+    found = []
+    for variant in result["variants"]:
+        path = directory / variant["name"]
+        if any(path.glob("*/*/metrics.json")):
+            found.append(read_trial_set(path, variant["title"]))
+    if not found:
+        raise ValueError(f"There is no finished trial of the grid in {directory}. Run it first:\n{result['command']}")
+    check_test_data(found)
+    return found

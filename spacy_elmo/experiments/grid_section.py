@@ -1,0 +1,105 @@
+"""A section about a grid of trials: tables 2 and 3 of the paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..charts.dot_plot import DotPlot, draw_dot_plot
+from .comparability import common_fractions, common_scores
+from .formatting import NOTHING, format_count, format_sample, format_seeds
+from .grid import read_variants
+from .page import Block, Code, Figure, Paragraph, Section, Table
+from .paper import TABLES
+from .results import Result
+from .sample import Sample
+from .scores import get_score_info
+
+
+@dataclass(frozen=True)
+class GridScores:
+    """One score of the variants of one config.
+
+    name (str): The task and the data.
+    command (str): The command that trained the variants.
+    samples (dict[str, Sample]): The scores of each variant, by its name.
+    titles (dict[str, str]): The title of each variant.
+    """
+
+    name: str
+    command: str
+    samples: dict[str, Sample]
+    titles: dict[str, str]
+
+
+def make_grid_section(grids: Sequence[tuple[Result, Path]]) -> Section:
+    """Show the variants of one grid, for one task or several.
+
+    grids (Sequence[tuple]): The results of the tasks and their directories, all with the same question.
+    RETURNS (Section): The section.
+    """
+    result = grids[0][0]
+    scores = [found for grid, directory in grids for found in _read_scores(grid, directory)]
+    finished = {name for found in scores for name in found.samples}
+    titles = {variant["name"]: variant["title"] for variant in result["variants"] if variant["name"] in finished}
+    paper = TABLES.get(result["paper_table"])
+    header = ["Variant", *(found.name for found in scores)]
+    rows = [
+        [title, *(format_sample(found.samples.get(name, Sample([]))) for found in scores)]
+        for name, title in titles.items()
+    ]
+    caption = "Scores on the test data in per cent: mean ± standard deviation of the seeds"
+    if paper is not None:
+        header += [f"{task} (paper)" for task in paper.tasks]
+        for row, name in zip(rows, titles, strict=True):
+            row += [f"{score:.1f}" for score in paper.scores.get(name, ())] or [NOTHING] * len(paper.tasks)
+        caption += f". The last columns are table {result['paper_table']} of the paper, on development data"
+    blocks: list[Block] = [Paragraph(_find_best(found), "result") for found in scores]
+    blocks += [Paragraph(result["explanation"])] if result.get("explanation") else []
+    blocks += [Table(caption, header, rows), *(_draw(found, i) for i, found in enumerate(scores))]
+    return Section(result["question"], [*blocks, Code("\n".join(dict.fromkeys(found.command for found in scores)))])
+
+
+def _read_scores(result: Result, directory: Path) -> list[GridScores]:
+    trial_sets = read_variants(result, directory)
+    fraction = common_fractions(trial_sets)[-1]
+    titles = {trial_set.directory.name: trial_set.name for trial_set in trial_sets}
+    return [
+        GridScores(
+            f"{get_score_info(key).title}, {trial_sets[0].test_name}",
+            result["command"],
+            {trial_set.directory.name: trial_set.sample(key, fraction) for trial_set in trial_sets},
+            titles,
+        )
+        for key in common_scores(trial_sets, fraction, None)
+    ]
+
+
+def _find_best(scores: GridScores) -> str:
+    """RETURNS (str): Which variant scores highest, and how far it is from the others."""
+    (reference, *_), best = scores.samples, max(scores.samples, key=lambda name: scores.samples[name].mean)
+    sample = scores.samples[best]
+    average = " on average" if len(sample) > 1 else ""
+    text = f"{scores.name}: ‘{scores.titles[best]}’ scores highest, {sample.mean:.1f}{average}."
+    if best != reference:
+        other = scores.samples[reference].mean
+        text = (
+            f"{text[:-1]}, {sample.mean - other:.1f} points above ‘{scores.titles[reference]}’, which has {other:.1f}."
+        )
+    if len(sample) == 1:
+        return f"{text} There is one seed: differences of a point or two may be chance."
+    close = [
+        f"‘{scores.titles[name]}’"
+        for name, found in scores.samples.items()
+        if name != best and max(found.values) >= min(sample.values)
+    ]
+    seeds = format_count(len(sample), "seed")
+    if not close:
+        return f"{text} Each of its {seeds} is above every other one."
+    return f"{text} Its {seeds} overlap with those of {', '.join(close)}."
+
+
+def _draw(scores: GridScores, number: int) -> Figure:
+    rows = [(scores.titles[name], [sample.values]) for name, sample in scores.samples.items()]
+    plot = DotPlot(scores.name, "score, in per cent", ["a seed, and the mean of all"], rows)
+    alt = "; ".join(f"{scores.titles[name]}: {format_seeds(sample)}" for name, sample in scores.samples.items())
+    return Figure(f"grid-{number}", "Each dot is a seed, each bar the mean of several.", draw_dot_plot(plot, alt=alt))
