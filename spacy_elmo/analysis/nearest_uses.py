@@ -62,7 +62,7 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
     for number, row in enumerate(rows, start=1):
         if len(row) != 3:
             raise ValueError(
-                f"Line {number} of {path} must be a word, its sense and a sentence, separated by tabs, got {row!r}."
+                f"Line {number} of {path} must be a word, its sense and a sentence, separated by tabs, got {row!r:.200}."
             )
     uses, others = [], []
     for (word, sense, sentence), doc in zip(rows, nlp.pipe(sentence for *_, sentence in rows), strict=True):
@@ -71,7 +71,7 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
             continue
         token = next((token for token in doc if token.text == word), None)
         if token is None:
-            raise ValueError(f"The sentence {sentence!r} in {path} has no token {word!r}.")
+            raise ValueError(f"The sentence {sentence!r:.200} in {path} has no token {word!r:.80}.")
         uses.append(Use(word, sense, token))
     return uses, others
 
