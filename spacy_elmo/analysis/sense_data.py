@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from ..corpora.files import file_format, open_corpus_file
-from ..corpora.read import read_lines
+from ..corpora.lines import read_text_lines
 
 XML_ENDING, KEY_ENDING = ".data.xml", ".gold.key.txt"
 
@@ -78,7 +78,7 @@ def set_name(path: Path) -> str:
 
 
 def _read_jsonl(path: Path) -> Iterator[SenseSentence]:
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line, _ in read_text_lines(path):
         if line:
             yield _parse_sentence(line, f"{path}, line {number}")
 
@@ -120,7 +120,7 @@ def _read_keys(path: Path) -> dict[str, list[str]]:
     """RETURNS (dict[str, list[str]]): The keys of each instance, by its id."""
     if not path.is_file():
         raise ValueError(f"There is no file {path} with the keys of the instances.")
-    rows = [(number, line.split()) for number, line in enumerate(read_lines(path), start=1) if line]
+    rows = [(number, line.split()) for number, line, _ in read_text_lines(path) if line]
     for number, row in rows:
         if len(row) < 2:
             raise ValueError(f"{path}, line {number}: expected the id of an instance and its keys, got {row!r:.80}.")

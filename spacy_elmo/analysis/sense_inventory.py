@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..corpora.read import read_lines
+from ..corpora.lines import read_text_lines
 from .sense_data import Entry
 
 # WordNet's types of synsets, as the parts of speech of Raganato et al.; the last are satellites of other adjectives.
@@ -35,7 +35,7 @@ def read_inventory(path: Path) -> SenseInventory:
         sense.
     RETURNS (SenseInventory): The first senses.
     """
-    lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line]
+    lines = [(number, line) for number, line, _ in read_text_lines(path) if line]
     if not lines:
         raise ValueError(f"{path} has no first senses: it is empty.")
     if INDEX_LINE.fullmatch(lines[0][1]) is None:

@@ -1,7 +1,10 @@
 """The lines of a file, with bounded memory."""
 
 from collections.abc import Iterator
-from typing import IO
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from .files import open_corpus_file
 
 MAX_BYTES = 10_000_000  # of a line: no book is longer, and it fits into memory several times
 
@@ -17,6 +20,40 @@ def read_lines(file: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
         cut = len(line) if line.endswith(b"\n") or len(line) < MAX_BYTES else _find_cut(line)
         line, rest = line[:cut], line[cut:]
         yield line, bool(rest)
+
+
+class TextLine(NamedTuple):
+    """A line of text, or a part of one.
+
+    number (int): The number of the line, counted from 1.
+    text (str): The text, without white space at its ends.
+    is_cut (bool): Whether more of the line follows.
+    """
+
+    number: int
+    text: str
+    is_cut: bool
+
+
+def read_text_lines(path: Path) -> Iterator[TextLine]:
+    """Read the lines of a file in UTF-8.
+
+    path (Path): The file, gzipped or not.
+    YIELDS (TextLine): The lines.
+    """
+    number = 1
+    with open_corpus_file(path) as file:
+        for line, is_cut in read_lines(file):
+            try:
+                # Windows puts a mark at the start of files.
+                text = line.decode("utf-8-sig" if number == 1 else "utf8").strip()
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
+                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
+                ) from None
+            yield TextLine(number, text, is_cut)
+            number += not is_cut
 
 
 def _find_cut(line: bytes) -> int:

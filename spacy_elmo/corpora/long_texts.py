@@ -6,16 +6,16 @@ from collections.abc import Iterator
 # Well below the longest text that spaCy accepts, and longer than any sentence.
 LONGEST_PIECE = 100_000
 
+FULL_STOPS = "。！？"  # of languages that are written without spaces
+
 # The time of spaCy's tokenizer grows with the square of a word's length: 20,000 brackets take a minute. Text in scripts
 # without spaces is not meant.
 LONG_WORD = re.compile(r"[!-~]{500}(?=\S)")
 
-FULL_STOPS = "。！？"  # of languages that are written without spaces
-
 
 def cut_text(text: str) -> Iterator[str]:
-    """Cut a long text into pieces: at spaces, or after Chinese full stops if there are none, or else anywhere; and
-    long words of ASCII as well.
+    """Cut a long text into pieces: at spaces, or after Chinese full stops if there are none, or else anywhere; and long
+    words as well.
 
     text (str): The text.
     YIELDS (str): The pieces, at least one. Together they are the text.

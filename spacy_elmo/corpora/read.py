@@ -17,9 +17,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from .docs import read_docs
-from .files import file_format, find_files, open_corpus_file
-from .lines import MAX_BYTES
-from .lines import read_lines as cut_lines
+from .files import file_format, find_files
+from .lines import MAX_BYTES, read_text_lines
 from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
 from .tokenizer import check_segmenter, make_tokenizer
@@ -52,32 +51,6 @@ def read_corpus(
             yield from _split_in_parallel(texts, lang, segmenter, n_process)
         else:
             yield from _split_texts(texts, lang, segmenter)
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """Read the lines of a text file.
-
-    path (Path): The file, gzipped or not.
-    YIELDS (str): The lines, without the space around them; one that is too long in parts.
-    """
-    return (text for text, _, _ in _decode_lines(path))
-
-
-def _decode_lines(path: Path) -> Iterator[tuple[str, bool, str]]:
-    """YIELDS (tuple): A line or a part of it, whether more of the line follows, and where it is, for errors."""
-    with open_corpus_file(path) as file:
-        number = 1
-        for line, is_cut in cut_lines(file):
-            where = f"{path}, line {number}"
-            encoding = "utf-8-sig" if number == 1 else "utf8"  # Windows puts a mark at the start of files
-            try:
-                yield line.decode(encoding).strip(), is_cut, where
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{where}: not UTF-8, at byte {error.start} ({line[error.start]:#04x}). "
-                    f"Convert the file, for example: iconv -f latin1 -t utf8 {path.name} > fixed.txt"
-                ) from None
-            number += not is_cut
 
 
 @cache
@@ -144,13 +117,15 @@ def _split_in_parallel(texts: Iterator[str], lang: str, segmenter: str | None, n
 
 def _read_texts(path: Path) -> Iterator[str]:
     """Read the lines of a text file, or the texts of a file of JSON lines."""
-    for text, is_cut, where in _decode_lines(path):
+    for number, text, is_cut in read_text_lines(path):
         if file_format(path) == ".txt":
             yield text
         elif is_cut:
-            raise ValueError(f"{where}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents.")
+            raise ValueError(
+                f"{path}, line {number}: longer than {MAX_BYTES // 1_000_000} MB. Split it into several documents."
+            )
         elif text:
-            yield from _parse_text(text, where).splitlines()
+            yield from _parse_text(text, f"{path}, line {number}").splitlines()
 
 
 def _parse_text(line: str, where: str) -> str:
