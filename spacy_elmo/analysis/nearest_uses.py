@@ -12,6 +12,7 @@ import numpy
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 
+from ..corpora.long_texts import LONG_WORD
 from .vectors import Combine, Floats, doc_layers, layer_combinations, unit_vectors
 
 # Sentences of our own, tab-separated: a word, its sense and a sentence. Without a word, the sentence is a distractor.
@@ -60,7 +61,7 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as tab-separated UTF-8: {error}.") from error
     for number, row in enumerate(rows, start=1):
-        if len(row) != 3:
+        if len(row) != 3 or LONG_WORD.search(row[2]):
             raise ValueError(
                 f"Line {number} of {path} must be a word, its sense and a sentence, separated by tabs, got {row!r:.200}."
             )
