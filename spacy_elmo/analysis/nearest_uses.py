@@ -12,6 +12,7 @@ import numpy
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 
+from ..corpora.long_texts import LONG_WORD
 from .vectors import Combine, Floats, doc_layers, layer_combinations, unit_vectors
 
 # Sentences of our own, tab-separated: a word, its sense and a sentence. Without a word, the sentence is a distractor.
@@ -60,9 +61,9 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as tab-separated UTF-8: {error}.") from error
     for number, row in enumerate(rows, start=1):
-        if len(row) != 3:
+        if len(row) != 3 or LONG_WORD.search(row[2]):
             raise ValueError(
-                f"Line {number} of {path} must be a word, its sense and a sentence, separated by tabs, got {row!r}."
+                f"Line {number} of {path} must be a word, its sense and a sentence, separated by tabs, got {row!r:.200}."
             )
     uses, others = [], []
     for (word, sense, sentence), doc in zip(rows, nlp.pipe(sentence for *_, sentence in rows), strict=True):
@@ -71,7 +72,7 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
             continue
         token = next((token for token in doc if token.text == word), None)
         if token is None:
-            raise ValueError(f"The sentence {sentence!r} in {path} has no token {word!r}.")
+            raise ValueError(f"The sentence {sentence!r:.200} in {path} has no token {word!r:.80}.")
         uses.append(Use(word, sense, token))
     return uses, others
 

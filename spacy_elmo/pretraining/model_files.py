@@ -84,7 +84,7 @@ def load_language_model(directory: Path) -> tuple[LanguageModel, Vocabulary]:
     try:
         tensors = load_file(path)
     except SafetensorError as error:
-        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error}") from None
+        raise ValueError(f"{path} is not a safetensors file, or an incomplete one: {error!s:.1000}") from None
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     expected = {name: tuple(tensor.shape) for name, tensor in softmax.named_parameters()}
     check_fit(found, expected, path, f"the {len(vocabulary):,} words of {VOCABULARY}")

@@ -33,7 +33,7 @@ from spacy_elmo.formats import bilm_tf, detect_format, elmoformanylangs
 from spacy_elmo.formats.archives import unpacked
 from spacy_elmo.pretraining.checkpoint import Checkpoint
 from spacy_elmo.pretraining.language_model import LanguageModel
-from spacy_elmo.pretraining.model_files import language_of, load_language_model, save_language_model
+from spacy_elmo.pretraining.model_files import load_language_model, save_language_model
 from spacy_elmo.pretraining.prepare import find_prepared, prepare_corpus
 from spacy_elmo.pretraining.settings import load_run_config, read_settings
 from spacy_elmo.pretraining.softmax import Softmax
@@ -96,7 +96,7 @@ def _write_language_model(directory: Path) -> None:
     vocabulary = count_words(SENTENCES, max_size=20)
     bilm = random_bilm(1, **TINY)
     softmax = Softmax(len(vocabulary), bilm.config.projection).initialize(1, vocabulary.counts)
-    save_language_model(LanguageModel(bilm, softmax), vocabulary, directory / "lm", lang="en")
+    save_language_model(LanguageModel(bilm, softmax), vocabulary, directory / "lm")
     for path in (directory / "lm").iterdir():
         path.rename(directory / path.name)
     (directory / "lm").rmdir()
@@ -104,7 +104,6 @@ def _write_language_model(directory: Path) -> None:
 
 def _read_language_model(directory: Path) -> None:
     load_language_model(directory)
-    language_of(directory)
 
 
 def _write_classifier(directory: Path) -> None:
