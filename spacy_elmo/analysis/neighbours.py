@@ -1,6 +1,5 @@
 """Nearest neighbours in context: the uses of words in a text whose vectors are closest to the vector of one use."""
 
-import re
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import NamedTuple
@@ -8,9 +7,8 @@ from typing import NamedTuple
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 
+from .marked_use import MARKED
 from .vectors import doc_vectors, stack_vectors, unit_vectors
-
-MARKED = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Neighbour(NamedTuple):

@@ -21,8 +21,8 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     vocab (Vocab): The vocabulary for the docs.
     YIELDS (Doc): The docs.
     """
-    most = MAX_RATIO * path.stat().st_size + ALWAYS_ALLOWED
     with open_corpus_file(path) as file:
+        most = MAX_RATIO * path.stat().st_size + ALWAYS_ALLOWED
         data = file.read(most)
     try:
         _check_size(data, most)

@@ -4,13 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from spacy.util import load_config
 
 from ..files.atomic import write_file
 from .commands import trials_command
-from .trial_set import TrialSet, check_test_data, read_trial_set
 from .trials import Trials
 from .variants import PLACES, Variant, make_variant
 
@@ -91,21 +89,3 @@ def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
         runs[name] = replace(trials, config_path=directory / VARIANT_CONFIG, output=directory, overrides={})
     write_file(trials.output / GRID, json.dumps(result, indent=2) + "\n")
     return runs
-
-
-def read_variants(result: dict[str, Any], directory: Path) -> list[TrialSet]:
-    """Read the finished trials of a grid.
-
-    result (dict[str, Any]): The content of its grid.json.
-    directory (Path): The directory of that file.
-    RETURNS (list[TrialSet]): The trials of each variant that has some.
-    """
-    found = []
-    for variant in result["variants"]:
-        path = directory / variant["name"]
-        if any(path.glob("*/*/metrics.json")):
-            found.append(read_trial_set(path, variant["title"]))
-    if not found:
-        raise ValueError(f"There is no finished trial of the grid in {directory}. Run it first:\n{result['command']}")
-    check_test_data(found)
-    return found

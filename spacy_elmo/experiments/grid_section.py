@@ -7,7 +7,7 @@ from pathlib import Path
 from ..charts.dot_plot import DotPlot, draw_dot_plot
 from .comparability import common_fractions, common_scores
 from .formatting import NOTHING, format_count, format_sample, format_seeds
-from .grid import read_variants
+from .grid_trials import read_variants
 from .page import Block, Code, Figure, Paragraph, Section, Table
 from .paper import TABLES
 from .results import Result

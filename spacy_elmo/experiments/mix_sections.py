@@ -8,7 +8,7 @@ from typing import Any
 
 from ..analysis.mixes import LearnedMix, draw_mixes, layer_names
 from .formatting import format_layer
-from .grid import read_variants
+from .grid_trials import read_variants
 from .page import Code, Figure, Paragraph, Section
 from .paper import MIXES
 from .results import Result

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..analysis.neighbours import MARKED
+from ..analysis.marked_use import MARKED
 from .formatting import format_count, format_layer, format_list
 from .page import Block, Code, Paragraph, Section, Table
 from .paper import NEIGHBOURS

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from confection import Config
 
-from spacy_elmo.experiments.grid import load_grid, read_variants
+from spacy_elmo.experiments.grid import load_grid
+from spacy_elmo.experiments.grid_trials import read_variants
 from spacy_elmo.experiments.variants import Variant
 
 from ..command_line import run

@@ -11,6 +11,7 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_elmo.corpora import tokenizer
 from spacy_elmo.corpora.read import read_corpus
 from spacy_elmo.corpora.sentences import Sentence
 from spacy_elmo.pretraining import prepare
@@ -167,7 +168,7 @@ def test_made_again_if_the_tokenizer_changes(tmp_path: Path, request: pytest.Fix
         prepare_corpus(source, tmp_path / str(lang), lang=lang)
     monkeypatch = request.getfixturevalue("monkeypatch")
     request.getfixturevalue("no_reading")
-    monkeypatch.setattr(prepare, "spacy_version", "99.9")
+    monkeypatch.setattr(tokenizer, "version", lambda name: "99.9")
     assert list(prepare_corpus(source, tmp_path / "None", lang=None)) == WORDS  # nothing was tokenized
     with pytest.raises(AssertionError, match="was read again"):
         prepare_corpus(source, tmp_path / "en", lang="en")
