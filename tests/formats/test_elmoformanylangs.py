@@ -87,7 +87,7 @@ def test_config_has_the_tables(tmp_path: Path) -> None:
     assert "words" not in repr(config)
 
 
-@pytest.mark.parametrize("path", ["cnn.json", "../elsewhere/cnn.json", "D:\\models\\cnn.json", "/root/cnn.json"])
+@pytest.mark.parametrize("path", ["cnn.json", "../elsewhere/cnn.json", "D:\\models\\cnn.json", "/models/cnn.json"])
 def test_sizes_are_found_by_their_name(tmp_path: Path, path: str) -> None:
     write_model(tmp_path, make_model())
     (tmp_path / "config.json").write_text(json.dumps({"config_path": path}))
