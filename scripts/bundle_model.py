@@ -7,7 +7,7 @@ import torch
 import typer
 from wasabi import msg
 
-from spacy_elmo.pretraining.model_files import load_language_model, save_language_model, tokenizer_of
+from spacy_elmo.pretraining.model_files import load_language_model, save_language_model, tokenizer_lang_of
 
 CARD = "README.md"
 
@@ -21,15 +21,13 @@ def bundle_model(source: Path, output: Path, lang: str | None = None) -> None:
     """
     try:
         model, vocabulary = load_language_model(source)
-        trained_lang, segmenter = tokenizer_of(source)
-        lang = lang or trained_lang
+        lang = lang or tokenizer_lang_of(source)
         model.bilm.config = replace(model.bilm.config, lang=lang or model.bilm.config.lang)
         save_language_model(
             model,
             vocabulary,
             output,
             lang=lang,
-            segmenter=segmenter,
             dtype=torch.float16,
             kept=frozenset({CARD}),
         )

@@ -11,7 +11,7 @@ from wasabi import msg
 from spacy_elmo.bilm.weights import load_weights
 from spacy_elmo.corpora.tokenizer import WITHOUT_SPACES
 from spacy_elmo.files.atomic import write_file
-from spacy_elmo.pretraining.model_files import tokenizer_of, vocabulary_of
+from spacy_elmo.pretraining.model_files import tokenizer_lang_of, vocabulary_of
 from spacy_elmo.pretraining.output import METRICS, RUN_CONFIG, SCORES
 
 CARD = "README.md"
@@ -80,7 +80,7 @@ def describe_model(directory: Path) -> dict[str, Any]:
     """RETURNS (dict): The sizes of a model, its language, and how to make a pipeline for it."""
     bilm = load_weights(directory)
     sizes = bilm.config
-    lang, segmenter = tokenizer_of(directory)
+    lang, segmenter = tokenizer_lang_of(directory), sizes.segmenter
     tokenizer = {"@tokenizers": "spacy.zh.ChineseTokenizer", "segmenter": segmenter}
     config = f", config={json.dumps({'nlp': {'tokenizer': tokenizer}})}" if segmenter else ""
     return {

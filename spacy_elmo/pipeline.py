@@ -20,6 +20,7 @@ from thinc.types import Floats2d, Floats3d, FloatsXd
 
 from .files.atomic import draft_file, write_file
 from .files.damage import refuse_damaged
+from .layers.compatibility import find_mismatch
 from .layers.doc_layers import add_extension, add_layers, computed_layers, set_layers
 from .layers.elmo import MODEL_NAME, begin_step, check_weights, elmo, load
 from .layers.listener import ElmoListener, Link, batch_id, drop_batch, link_stock_listener, unlink
@@ -31,6 +32,7 @@ from .layers.wiring import ListenerMap, check_wiring
 from .models import choose_model
 
 if TYPE_CHECKING:
+    from .bilm.config import BiLMConfig
     from .bilm.model import BiLM
 
 Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
@@ -71,7 +73,7 @@ def make_elmo(nlp: Language, name: str, model: Model[list[Doc], list[Floats2d]] 
     component = Elmo(nlp.vocab, model or elmo(ElmoSettings(**settings)), name, component_settings)
     if not _is_built_from_config():
         config = check_weights(component.encoder.attrs["settings"])
-        component.check_language(config.lang, nlp.lang)
+        component.check_compatibility(config, nlp)
     return component
 
 
@@ -111,7 +113,7 @@ class Elmo(Tok2Vec):
         self.settings = settings
         self.encoder, self.mix = model.layers
         self._has_warned = False
-        self._has_warned_of_language = False
+        self._has_warned_of_mismatch = False
         ignore_unsaved_hooks_warning()
 
     @property
@@ -237,7 +239,7 @@ class Elmo(Tok2Vec):
         self.model.initialize()
         if nlp is not None and self.name in nlp.pipe_names:
             check_wiring(self, nlp)
-            self.check_language(self.load().config.lang, nlp.lang)
+            self.check_compatibility(self.load().config, nlp)
 
     def add_listener(self, listener: Tok2VecListener, component_name: str) -> None:
         """Connect a listener.
@@ -279,20 +281,16 @@ class Elmo(Tok2Vec):
             unlink(listener)
         return len(rest) < len(listeners)
 
-    def check_language(self, weights_lang: str | None, lang: str | None) -> None:
-        """Warn once if the weights are of another language than the pipeline.
+    def check_compatibility(self, config: "BiLMConfig", nlp: Language) -> None:
+        """Warn once if the weights were trained on other text than the pipeline reads.
 
-        weights_lang, lang (str | None): The language of the weights and that of the pipeline; "xx" for several.
+        config (BiLMConfig): What is stored with the weights.
+        nlp (Language): The pipeline.
         """
-        if self._has_warned_of_language or weights_lang == lang or not {None, "xx"}.isdisjoint((weights_lang, lang)):
-            return
-        self._has_warned_of_language = True
-        warnings.warn(
-            f"The pipeline is for the language {lang!r}, but the weights of '{self.name}' are of {weights_lang!r}, so its vectors "
-            f"will be of little use. Set weights to a directory for {lang!r}: `python -m spacy elmo convert` makes one from "
-            f"published weights, and `python -m spacy elmo pretrain` from text.",
-            stacklevel=2,
-        )
+        mismatch = None if self._has_warned_of_mismatch else find_mismatch(config, nlp, self.name)
+        if mismatch is not None:
+            self._has_warned_of_mismatch = True
+            warnings.warn(mismatch, stacklevel=2)
 
     def initialize_listener(self, listener: ElmoListener) -> None:
         """Give a listener the width of the biLM, and a mix of as many layers.

@@ -3,6 +3,7 @@
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -10,6 +11,7 @@ from spacy.language import Language
 
 from spacy_elmo import models
 from spacy_elmo.bilm.weights import load_config, save_weights
+from spacy_elmo.cli.convert import convert
 from spacy_elmo.embedding.model import load_embedder
 from spacy_elmo.embedding.settings import EmbeddingSettings
 from spacy_elmo.files.checksums import checksum
@@ -104,3 +106,36 @@ def test_embedding_is_identified_by_the_chosen_model(german: Path) -> None:
 def test_names_of_bundled_models_start_with_their_language() -> None:
     for name in bundled_models():
         assert load_config(find_weights(name)).lang == name.split("_")[0]
+
+
+def make_chinese(segmenter: str) -> Language:
+    tokenizer = {"@tokenizers": "spacy.zh.ChineseTokenizer", "segmenter": segmenter}
+    return spacy.blank("zh", config={"nlp": {"tokenizer": tokenizer}})
+
+
+def test_words_that_are_cut_in_another_way(tmp_path: Path) -> None:
+    save_weights(random_bilm(lang="zh", segmenter="jieba"), tmp_path / "weights")
+    config = {"weights": str(tmp_path / "weights")}
+    make_chinese("jieba").add_pipe("elmo", config=config)
+    message = (
+        "The weights of 'elmo' were trained on words as 'jieba' cuts them, but the tokenizer of the pipeline cuts by 'char'. "
+        'Set segmenter = "jieba" in [nlp.tokenizer].'
+    )
+    nlp = make_chinese("char")
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        nlp.add_pipe("elmo", config=config)
+    nlp.initialize()  # it has warned
+    save_weights(random_bilm(lang="zh"), tmp_path / "unknown")
+    make_chinese("jieba").add_pipe("elmo", config={"weights": str(tmp_path / "unknown")})
+
+
+def test_the_segmenter_survives_conversion(tmp_path: Path) -> None:
+    save_weights(random_bilm(lang="zh", segmenter="jieba"), tmp_path / "weights")
+    convert([tmp_path / "weights"], tmp_path / "out", to="spacy-elmo", precision="int8")
+    assert load_config(tmp_path / "out").segmenter == "jieba"
+
+
+@pytest.mark.parametrize("segmenter", ["", "a b", 3, ["jieba"]])
+def test_segmenters_that_make_no_sense(segmenter: Any) -> None:
+    with pytest.raises(ValueError, match=r"segmenter must be a name, such as 'jieba', got"):
+        random_bilm(segmenter=segmenter)

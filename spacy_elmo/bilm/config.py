@@ -45,6 +45,7 @@ class BiLMConfig:
     always_project (bool): Whether there are projections even where they do not change a width.
     lang (str | None): The language of the text that the model was trained on, as spaCy writes it, if it is known.
     normalize (str | None): The Unicode normal form that words are converted to before the model reads them.
+    segmenter (str | None): How that text was cut into words, for a language that has a choice, as Chinese has.
     """
 
     char_dim: int
@@ -64,6 +65,7 @@ class BiLMConfig:
     always_project: bool = False
     lang: str | None = None
     normalize: NormalForm | None = None
+    segmenter: str | None = None
 
     def __post_init__(self) -> None:
         _check_words(self.words, self.word_dim)
@@ -93,6 +95,7 @@ class BiLMConfig:
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r:.80}.")
         check_lang(self.lang)
         check_normalize(self.normalize)
+        _check_segmenter(self.segmenter)
 
     @property
     def n_characters(self) -> int:
@@ -176,6 +179,11 @@ def check_normalize(form: Any) -> None:
     """Check the name of a Unicode normal form."""
     if form is not None and form not in get_args(NormalForm):
         raise ValueError(f"normalize must be one of {', '.join(get_args(NormalForm))}, got {form!r:.80}.")
+
+
+def _check_segmenter(segmenter: Any) -> None:
+    if segmenter is not None and not (isinstance(segmenter, str) and re.fullmatch(r"[\w-]{1,32}", segmenter)):
+        raise ValueError(f"segmenter must be a name, such as 'jieba', got {segmenter!r:.80}.")
 
 
 def _check_integer(name: str, value: Any, least: int, most: int) -> None:

@@ -41,11 +41,11 @@ def evaluate_cli(
     """
     from ..files.atomic import write_file
     from ..models import find_existing_weights
-    from ..pretraining.model_files import tokenizer_of
+    from ..pretraining.model_files import tokenizer_lang_of
 
     try:
         directory = find_existing_weights(model)
-        lang = None if tokenized else lang or tokenizer_of(directory)[0]
+        lang = None if tokenized else lang or tokenizer_lang_of(directory)
         segmenter = segmenter if lang is None else choose_segmenter(model, lang, segmenter)
         likelihood = evaluate(directory, corpus, lang=lang, segmenter=segmenter, n_process=n_process)
         scores = likelihood.perplexities

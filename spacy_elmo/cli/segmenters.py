@@ -9,10 +9,10 @@ def choose_segmenter(weights: str | None, lang: str, segmenter: str | None) -> s
     segmenter (str | None): What the user asks for, if anything.
     RETURNS (str | None): That, or else the segmenter of the weights' training text, if it was in this language.
     """
+    from ..bilm.weights import load_config
     from ..models import find_existing_weights
-    from ..pretraining.model_files import tokenizer_of
 
     if segmenter is not None:
         return segmenter
-    trained_lang, trained = tokenizer_of(find_existing_weights(weights))
-    return trained if trained_lang == lang else None
+    config = load_config(find_existing_weights(weights))
+    return config.segmenter if config.lang == lang else None

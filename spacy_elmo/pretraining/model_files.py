@@ -23,7 +23,6 @@ def save_language_model(
     directory: Path,
     *,
     lang: str | None = None,
-    segmenter: str | None = None,
     dtype: torch.dtype = torch.float32,
     kept: frozenset[str] = frozenset(),
 ) -> None:
@@ -32,7 +31,7 @@ def save_language_model(
     model (LanguageModel): The model.
     vocabulary (Vocabulary): The words that it predicts.
     directory (Path): The directory.
-    lang, segmenter (str | None): The tokenizer of its training text, as for `make_tokenizer`, if there was one.
+    lang (str | None): The language of the tokenizer of its training text; None if that was tokenized.
     dtype (torch.dtype): The precision on disk. Reading converts it back to float32.
     kept (frozenset[str]): The names of other files that stay when an existing directory is replaced.
     """
@@ -41,7 +40,7 @@ def save_language_model(
         tensors = {
             name: tensor.detach().cpu().contiguous().to(dtype) for name, tensor in model.softmax.named_parameters()
         }
-        metadata = {name: value for name, value in (("lang", lang), ("segmenter", segmenter)) if value is not None}
+        metadata = None if lang is None else {"lang": lang}
         (draft / SOFTMAX).write_bytes(format_tensors(tensors, metadata=metadata))
         vocabulary.to_disk(draft / VOCABULARY)
 
@@ -51,14 +50,14 @@ def has_softmax(directory: Path) -> bool:
     return (directory / SOFTMAX).is_file() and (directory / VOCABULARY).is_file()
 
 
-def tokenizer_of(directory: Path) -> tuple[str | None, str | None]:
-    """RETURNS (tuple): The language and the segmenter of the tokenizer of a model's training text, each None if none was set."""
+def tokenizer_lang_of(directory: Path) -> str | None:
+    """RETURNS (str | None): The language of the tokenizer of a model's training text; None if that was tokenized."""
     try:
         with safe_open(directory / SOFTMAX, framework="pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
-            return metadata.get("lang"), metadata.get("segmenter")
+            return metadata.get("lang")
     except (OSError, SafetensorError):
-        return None, None  # loading the model reports the error
+        return None  # loading the model reports the error
 
 
 def vocabulary_of(directory: Path) -> Vocabulary:

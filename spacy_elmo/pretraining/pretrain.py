@@ -23,7 +23,7 @@ from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
 from .language_model import LanguageModel
 from .length import LENGTH_SETTINGS
-from .model_files import has_softmax, load_language_model, tokenizer_of, vocabulary_of
+from .model_files import has_softmax, load_language_model, vocabulary_of
 from .optimizers import check_makers
 from .output import BEST, CHECKPOINT, CORPORA, LAST, check_output
 from .prepare import ShowProgress, TokenizedCorpus, find_origin, find_prepared, prepare_corpus
@@ -74,7 +74,7 @@ def pretrain(
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
     config = load_run_config(config_path, overrides)
     settings = read_settings(config)
-    settings = _follow_segmenter(settings, output / LAST if resume else settings.bilm)
+    settings = _follow_segmenter(settings, settings.bilm if checkpoint is None else checkpoint.bilm)
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
         _check_same_config(config, checkpoint, output)
@@ -103,7 +103,11 @@ def pretrain(
             settings = _fit_max_chars(settings, train_corpus, report if processes.is_first else ignore)
         model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
         bilm_config = model.bilm.config
-        model.bilm.config = replace(bilm_config, lang=bilm_config.lang or settings.corpus.lang)
+        model.bilm.config = replace(
+            bilm_config,
+            lang=bilm_config.lang or settings.corpus.lang,
+            segmenter=settings.corpus.segmenter or bilm_config.segmenter,
+        )
         run = PretrainingRun(
             settings=settings,
             identity=RunIdentity(
@@ -131,10 +135,10 @@ def pretrain(
 def _follow_segmenter(settings: PretrainingSettings, source: BiLMConfig | Path) -> PretrainingSettings:
     """Cut words as a model's training text was cut, unless the config says how. A run that is resumed does as before."""
     corpus = settings.corpus
-    lang, segmenter = tokenizer_of(source) if isinstance(source, Path) else (None, None)
-    if corpus.segmenter is not None or segmenter is None or lang != corpus.lang:
+    bilm = load_config(find_existing_weights(str(source))) if isinstance(source, Path) else source
+    if corpus.segmenter is not None or bilm.segmenter is None or bilm.lang != corpus.lang:
         return settings
-    return replace(settings, corpus=corpus.model_copy(update={"segmenter": segmenter}))
+    return replace(settings, corpus=corpus.model_copy(update={"segmenter": bilm.segmenter}))
 
 
 def _check_inputs(settings: PretrainingSettings) -> None:

@@ -233,10 +233,7 @@ class PretrainingRun:
 
     def _save_model(self, name: str) -> None:
         if self.processes.is_first:
-            corpus = self.settings.corpus
-            save_language_model(
-                self.model, self.vocabulary, self.output / name, lang=corpus.lang, segmenter=corpus.segmenter
-            )
+            save_language_model(self.model, self.vocabulary, self.output / name, lang=self.settings.corpus.lang)
 
     def _save_checkpoint(self) -> None:
         self.recorder.keep_time()

@@ -72,7 +72,13 @@ def test_files_of_a_newer_format(directory: Path, writer: dict[str, str], advice
 
 @pytest.mark.parametrize(
     ("changes", "precision", "version"),
-    [({}, "float32", 1), ({}, "int8", 2), ({"lang": "de"}, "float32", 3), ({"normalize": "NFC"}, "int8", 3)],
+    [
+        ({}, "float32", 1),
+        ({}, "int8", 2),
+        ({"lang": "de"}, "float32", 3),
+        ({"normalize": "NFC"}, "int8", 3),
+        ({"segmenter": "jieba"}, "float32", 3),
+    ],
 )
 def test_the_lowest_version_that_fits_is_written(
     tmp_path: Path, changes: dict[str, Any], precision: Any, version: int

@@ -8,8 +8,8 @@ import numpy
 import pytest
 import torch
 
-from spacy_elmo.bilm.weights import save_weights
-from spacy_elmo.pretraining.model_files import load_language_model, tokenizer_of
+from spacy_elmo.bilm.weights import load_config, save_weights
+from spacy_elmo.pretraining.model_files import load_language_model, tokenizer_lang_of
 from spacy_elmo.pretraining.perplexity import measure_likelihood
 from spacy_elmo.pretraining.pretrain import pretrain
 from spacy_elmo.pretraining.vocabulary import count_words
@@ -109,7 +109,8 @@ def test_chinese_from_raw_text(tmp_path: Path, overrides: dict[str, Any]) -> Non
         output = tmp_path / f"{segmenter}"
         pretrain(TINY, output, overrides={**overrides, "corpus.segmenter": segmenter}, report=lines.append)
         model, vocabulary = load_language_model(output / "model-best")
-        assert tokenizer_of(output / "model-best") == ("zh", segmenter)
+        assert tokenizer_lang_of(output / "model-best") == "zh"
+        assert (model.bilm.config.lang, model.bilm.config.segmenter) == ("zh", segmenter)
         assert ("数学" in vocabulary.words, "数" in vocabulary.words) == (segmenter == "jieba", segmenter is None)
         assert model.bilm.config.max_chars == 146
     assert [line for line in lines if "max_chars" in line] == ["max_chars = 146: no word is cut"] * 2
@@ -123,10 +124,10 @@ def test_words_are_cut_as_for_the_weights(
     pretrain(TINY, tmp_path / "first", overrides={**overrides, **chinese, "corpus.segmenter": "jieba"})
     finetuning |= {**chinese, "paths.weights": str(tmp_path / "first" / "model-best")}
     stop_run(4, FINETUNE, tmp_path / "out", finetuning)
-    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+    assert load_config(tmp_path / "out" / "model-last").segmenter == "jieba"
     shutil.rmtree(tmp_path / "first")
     resume_run(FINETUNE, tmp_path / "out")
-    assert tokenizer_of(tmp_path / "out" / "model-last") == ("zh", "jieba")
+    assert load_config(tmp_path / "out" / "model-last").segmenter == "jieba"
 
 
 def test_words_that_are_cut_are_reported(tmp_path: Path, overrides: dict[str, Any]) -> None:

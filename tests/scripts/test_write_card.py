@@ -54,9 +54,9 @@ learn_rate = 0.003
 def arguments(tmp_path: Path) -> list[str | Path]:
     """Write what a run leaves behind, and give the arguments of the script."""
     vocabulary = count_words([["数学", "是", "学科", "。"]], max_size=100)
-    bilm = random_bilm(0)
+    bilm = random_bilm(0, segmenter="jieba")
     model = LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(1, vocabulary.counts))
-    save_language_model(model, vocabulary, tmp_path / "model", lang="zh", segmenter="jieba")
+    save_language_model(model, vocabulary, tmp_path / "model", lang="zh")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.cfg").write_text(CONFIG, encoding="utf8")
     (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 20}\n{"step": 2400}\n', encoding="utf8")
