@@ -1,10 +1,6 @@
 """Split a text into training, dev and test data, by whole articles at regular intervals."""
 
-import gzip
-import zlib
 from collections import Counter
-from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +8,7 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
+from spacy_elmo.corpora.articles import read_articles
 from spacy_elmo.files.atomic import write_directory
 
 PARTS = ("train", "dev", "test")
@@ -21,7 +18,7 @@ DEV = 7  # the first article that is held out
 def split_articles(texts: list[Path], output: Path, every: Annotated[int, typer.Option(min=3)] = 250) -> None:
     """Write train.txt, dev.txt and test.txt.
 
-    texts (list[Path]): Text files, gzipped (.gz) or not: one paragraph per line, and empty lines between articles.
+    texts (list[Path]): Text files, compressed (.gz, .xz) or not: one paragraph per line, and empty lines between articles.
     output (Path): The directory to write them to.
     every (int): One of this many articles is for dev, and one for test. Each file is counted separately.
     """
@@ -80,24 +77,6 @@ def choose_part(number: int, every: int) -> str:
     if position == DEV % every:
         return "dev"
     return "test" if position == (DEV + every // 2) % every else "train"
-
-
-def read_articles(path: Path) -> Iterator[list[str]]:
-    """Read the lines of each article.
-
-    path (Path): The text file.
-    YIELDS (list[str]): The lines, at least one.
-    """
-    try:
-        with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as file:
-            lines = (line.rstrip("\n") for line in file)
-            for has_text, article in groupby(lines, key=lambda line: bool(line.strip())):
-                if has_text:
-                    yield list(article)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}.") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from error
 
 
 if __name__ == "__main__":

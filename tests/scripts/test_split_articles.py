@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.split_articles import choose_part, read_articles, split_articles, split_files
+from scripts.split_articles import choose_part, split_articles, split_files
+from spacy_elmo.corpora.articles import read_articles
 
 from .script_runner import run_in_one_line
 
