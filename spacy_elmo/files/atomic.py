@@ -19,6 +19,7 @@ from typing import IO
 if os.name != "nt":
     import fcntl
 
+DRAFT_SUFFIX = ".draft"
 OLD_SUFFIX = "-old"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
@@ -149,7 +150,8 @@ def remove_leftovers(path: Path) -> None:
 
 
 def _leftovers(path: Path, ending: str) -> list[Path]:
-    names = re.compile(rf"\.{re.escape(path.name)}-[a-z0-9_]{{8}}{ending}")  # as tempfile makes them
+    # As tempfile makes them. Users have files such as `.notes.txt-original`, so drafts have their own suffix.
+    names = re.compile(rf"\.{re.escape(path.name)}-[a-z0-9_]{{8}}{re.escape(DRAFT_SUFFIX)}{ending}")
     return [other for other in path.parent.glob(".*") if names.fullmatch(other.name)]
 
 
@@ -173,10 +175,10 @@ def _make_draft(path: Path, *, is_directory: bool) -> Iterator[Path]:
 
 def _make_locked(path: Path, is_directory: bool) -> tuple[Path, int | None]:
     if is_directory:
-        name = tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent)
+        name = tempfile.mkdtemp(suffix=DRAFT_SUFFIX, prefix=f".{path.name}-", dir=path.parent)
         handle = None if os.name == "nt" else os.open(name, os.O_RDONLY)
     else:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        handle, name = tempfile.mkstemp(suffix=DRAFT_SUFFIX, prefix=f".{path.name}-", dir=path.parent)
     if handle is None or os.name == "nt":  # no file with an open handle can be renamed there
         _close(handle)
         return Path(name), None

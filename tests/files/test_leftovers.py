@@ -60,14 +60,15 @@ def test_recover_directory_keeps_an_existing_directory(tmp_path: Path) -> None:
     recover_directory(tmp_path / "nowhere" / "out")
     assert list(tmp_path.iterdir()) == []
     write(tmp_path / "out", "new")
-    (tmp_path / ".out-abcd1234-old").mkdir()
-    (tmp_path / ".out-abcd1234-old" / "mark").write_text("old")
+    (tmp_path / ".out-abcd1234.draft-old").mkdir()
+    (tmp_path / ".out-abcd1234.draft-old" / "mark").write_text("old")
     recover_directory(tmp_path / "out")
     assert contents(tmp_path / "out") == {"mark": "new"}
 
 
 @pytest.mark.parametrize(
-    "name", [".out-best-abcd1234-old", ".output-abcd1234-old", ".out-abcd1234", "out-abcd1234-old"]
+    "name",
+    [".out-best-abcd1234.draft-old", ".output-abcd1234.draft-old", ".out-abcd1234.draft", "out-abcd1234.draft-old"],
 )
 def test_recover_directory_ignores_other_directories(tmp_path: Path, name: str) -> None:
     # Of a directory "out-best", of one "output", the draft of "out", and what somebody else called so.
@@ -79,7 +80,7 @@ def test_recover_directory_ignores_other_directories(tmp_path: Path, name: str) 
 
 def test_recover_directory_takes_the_latest(tmp_path: Path) -> None:
     for name, time in [("aaaaaaaa", 1_000), ("mmmmmmmm", 3_000), ("zzzzzzzz", 2_000)]:
-        aside = tmp_path / f".out-{name}-old"
+        aside = tmp_path / f".out-{name}.draft-old"
         aside.mkdir()
         (aside / "mark").write_text(str(time))
         for path in (aside / "mark", aside):
@@ -89,7 +90,7 @@ def test_recover_directory_takes_the_latest(tmp_path: Path) -> None:
 
 
 def test_recover_directory_takes_names_literally(tmp_path: Path) -> None:
-    aside = tmp_path / ".out[1]-abcd1234-old"
+    aside = tmp_path / ".out[1]-abcd1234.draft-old"
     aside.mkdir()
     (aside / "mark").write_text("old")
     recover_directory(tmp_path / "out[1]")
@@ -97,20 +98,21 @@ def test_recover_directory_takes_names_literally(tmp_path: Path) -> None:
 
 
 def test_remove_leftovers_of_files_and_directories(tmp_path: Path) -> None:
+    others = [".a.txt-mine", ".a.txt-original", ".out-snapshot", ".out-snapshot-old"]
     write_file(tmp_path / "a.txt", "whole")
     write(tmp_path / "out", "whole")
-    (tmp_path / ".a.txt-abcd1234").write_text("half")
-    for name in (".out-abcd1234", ".out-abcd1234-old", ".a.txt-mine"):
+    (tmp_path / ".a.txt-abcd1234.draft").write_text("half")
+    for name in (".out-abcd1234.draft", ".out-abcd1234.draft-old", *others):
         (tmp_path / name).mkdir()
     for name in ("a.txt", "out"):
         remove_leftovers(tmp_path / name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.txt-mine", "a.txt", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*others, "a.txt", "out"]
     assert contents(tmp_path) == {"a.txt": "whole", "out/mark": "whole"}
 
 
 def test_writers_remove_what_killed_writers_left(tmp_path: Path) -> None:
-    (tmp_path / ".a.txt-abcd1234").write_text("half")
-    for name in (".out-abcd1234", ".out-efgh5678-old"):
+    (tmp_path / ".a.txt-abcd1234.draft").write_text("half")
+    for name in (".out-abcd1234.draft", ".out-efgh5678.draft-old"):
         (tmp_path / name).mkdir()
     write_file(tmp_path / "a.txt", "whole")
     write(tmp_path / "out", "whole")
