@@ -57,8 +57,8 @@ def read_text_lines(path: Path) -> Iterator[TextLine]:
 
 
 def _find_cut(line: bytes) -> int:
-    """Find where to cut a line that is too long: after its last space, or between two characters."""
-    if (space := line.rfind(b" ")) > 0:
+    """Find where to cut a line that is too long, before its end: after its last space, or between two characters."""
+    if (space := line.rfind(b" ", 0, -1)) > 0:
         return space + 1
     end = len(line) - 1
     while end > 1 and line[end] & 0xC0 == 0x80:  # a later byte of a character of UTF-8

@@ -21,6 +21,7 @@ from .files import file_format, find_files
 from .lines import MAX_BYTES, read_text_lines
 from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
+from .surrogates import drop_surrogates
 from .tokenizer import check_segmenter, make_tokenizer
 
 Splitter = Callable[[str], Iterator[Sentence]]
@@ -76,8 +77,7 @@ def make_splitter(lang: str | None, segmenter: str | None = None) -> Splitter:
 def _words(doc: Doc) -> Iterator[Sentence]:
     for sentence in doc_sentences(doc):
         # A file of words and spaces cannot hold a word with a space, which becomes two words, nor lone surrogates.
-        text = " ".join(token.text for token in sentence).encode("utf8", "ignore").decode("utf8")
-        yield from _split_tokenized(text)
+        yield from _split_tokenized(drop_surrogates(" ".join(token.text for token in sentence)))
 
 
 def _split_tokenized(text: str) -> Iterator[Sentence]:
@@ -135,7 +135,7 @@ def _parse_text(line: str, where: str) -> str:
         text = None
     if not isinstance(text, str):
         raise ValueError(f'{where}: expected an object with a "text", got {line!r:.80}.')
-    return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot
+    return drop_surrogates(text)
 
 
 def _read_docs(path: Path) -> Iterator[Sentence]:

@@ -41,7 +41,9 @@ def make_language(lang: str, segmenter: str | None = None) -> Language:
         tokenizer = {"@tokenizers": "spacy.zh.ChineseTokenizer", "segmenter": segmenter}
         return language.from_config({"nlp": {"tokenizer": tokenizer}})
     except ImportError as error:
-        raise ValueError(f"spaCy cannot tokenize the language {lang!r}: {error}") from None
+        raise ValueError(
+            f"spaCy cannot tokenize the language {lang!r}: {error} For a language that it does not know, 'xx' fits any."
+        ) from None
 
 
 def check_segmenter(lang: str | None, segmenter: str | None) -> None:

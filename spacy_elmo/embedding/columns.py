@@ -1,13 +1,13 @@
 """The columns of a shard, and units as batches of them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import numpy
 
 from .extras import import_arrow
-from .fields import AS_JSON, column_values
+from .fields import AS_JSON, FieldTypes, column_values
 from .pooling import Units
 from .settings import EmbeddingSettings
 
@@ -20,18 +20,19 @@ def column_names(settings: EmbeddingSettings) -> list[str]:
     return ["id", *indices, *(["text"] if settings.text else []), VECTOR]
 
 
-def check_fields(names: Collection[str], settings: EmbeddingSettings) -> None:
+def check_fields(fields: FieldTypes, settings: EmbeddingSettings) -> None:
     """Refuse fields that have the name of a column, and fields that were asked for and are in no row.
 
-    names (Collection[str]): The fields of the corpus.
+    fields (FieldTypes): The fields of the corpus.
     settings (EmbeddingSettings): The settings.
     """
-    for name in names:
+    for name in fields.column_types():
         if name in column_names(settings):
             raise ValueError(
                 f"The corpus has a field {name!r}, and `spacy elmo embed` writes a column of that name. Rename the field, "
                 f"or list the fields to keep with --fields."
             )
+    names = fields.names()
     for name in settings.fields or ():
         if name not in (*names, settings.id_field, settings.text_field):
             raise ValueError(

@@ -64,13 +64,18 @@ def prepare(
     number, n_parts = part
     if not 1 <= number <= n_parts:
         raise ValueError(f"part must be from 1/{n_parts} to {n_parts}/{n_parts}, got {number}/{n_parts}.")
+    if overwrite and n_parts > 1:
+        raise ValueError(
+            "--overwrite would remove what other parts have written. Use it once without --part, with --plan-only, and start "
+            "the parts afterwards."
+        )
     _check_directory(corpus, output)
-    if overwrite:
-        _remove(output, n_parts)
     model = load_embedder(settings).identity
-    plan = read_plan(output)
+    plan = None if overwrite else read_plan(output)
     if plan is None:
         plan = make_plan(corpus, settings, model, report)
+        if overwrite:
+            _remove(output)  # only now: a corpus or settings that are refused leave the old vectors
         plan.to_disk(output)
     else:
         check_plan(plan, corpus, output, settings, model, report)
@@ -93,12 +98,7 @@ def _check_directory(corpus: Path, output: Path) -> None:
             raise ValueError(f"{output} has other files in it, such as {others[0]!r}. Choose another directory.")
 
 
-def _remove(output: Path, n_parts: int) -> None:
-    if n_parts > 1:
-        raise ValueError(
-            "--overwrite would remove what other parts have written. Use it once without --part, with --plan-only, and start "
-            "the parts afterwards."
-        )
+def _remove(output: Path) -> None:
     for shard in sorted(output.glob(SHARDS)):
         shard.unlink()
     (output / PLAN_FILE).unlink(missing_ok=True)  # last, so that a directory with shards always has a plan

@@ -4,10 +4,19 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-# The kinds of values that a column can hold as they are, by the Python types of the values.
+from ..corpora.surrogates import drop_surrogates
+
+
+class LargeInt:
+    """The kind of whole numbers that fit into 64 bits, but that not every float can hold."""
+
+
+# The kinds of values that a column can hold as they are: by the Python types of the values, or `LargeInt`.
 COLUMN_TYPES = {
     frozenset[type]([bool]): "bool",
     frozenset[type]([int]): "int64",
+    frozenset[type]([LargeInt]): "int64",
+    frozenset[type]([int, LargeInt]): "int64",
     frozenset[type]([float]): "float64",
     frozenset[type]([int, float]): "float64",
     frozenset[type]([str]): "string",
@@ -15,6 +24,7 @@ COLUMN_TYPES = {
 }
 AS_JSON = "json"  # everything else
 LARGEST = 2**63
+LARGEST_IN_FLOAT = 2**53  # up to here, a float can hold every whole number
 
 
 class FieldTypes:
@@ -28,8 +38,7 @@ class FieldTypes:
         for name, value in fields.items():
             types = self._types.setdefault(name, set())
             if value is not None:
-                fits = not isinstance(value, int) or -LARGEST <= value < LARGEST
-                types.add(type(value) if fits else object)
+                types.add(_kind(value))
 
     def names(self) -> list[str]:
         """RETURNS (list[str]): The fields that have a value in some row."""
@@ -39,6 +48,12 @@ class FieldTypes:
         """RETURNS (dict[str, str]): For each field, in the order of their first appearance, a value of `COLUMN_TYPES`, or
         `AS_JSON`."""
         return {name: COLUMN_TYPES.get(frozenset(types), AS_JSON) for name, types in self._types.items()}
+
+
+def _kind(value: Any) -> type:
+    if not isinstance(value, int) or abs(value) <= LARGEST_IN_FLOAT:
+        return type(value)
+    return LargeInt if -LARGEST <= value < LARGEST else object
 
 
 def column_values(values: Iterable[Any], column_type: str) -> list[Any]:
@@ -51,6 +66,5 @@ def column_values(values: Iterable[Any], column_type: str) -> list[Any]:
     if column_type == AS_JSON:
         return [None if value is None else json.dumps(value, default=str) for value in values]
     if column_type == "string":
-        # Lone surrogates, which JSON can hold, cannot be written.
-        return [None if value is None else value.encode("utf8", "ignore").decode("utf8") for value in values]
+        return [None if value is None else drop_surrogates(value) for value in values]
     return list(values)

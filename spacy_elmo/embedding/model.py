@@ -11,6 +11,7 @@ import numpy
 import spacy
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.util import get_package_path, is_package
 
@@ -93,7 +94,11 @@ def _load_pipeline(settings: EmbeddingSettings) -> Language:
             return spacy.load(settings.pipeline)
         except OSError as error:
             raise ValueError(f"There is no pipeline {settings.pipeline!r}: {error}") from error
-    return make_language(settings.lang) if settings.tokenized else make_tokenizer(settings.lang, settings.segmenter)
+    if not settings.tokenized:
+        return make_tokenizer(settings.lang, settings.segmenter)
+    nlp = make_language(settings.lang)
+    nlp.tokenizer = Tokenizer(nlp.vocab)  # at spaces: how the language would cut words does not matter
+    return nlp
 
 
 def _find_elmo(nlp: Language) -> str | None:

@@ -87,18 +87,15 @@ class Plan:
     def fingerprint(self) -> str:
         """RETURNS (str): A checksum of everything that the vectors depend on."""
         # A file that was copied has another time, and the same content.
-        data = {name: value for name, value in self._to_dict().items() if name != "files"}
+        data = {name: value for name, value in asdict(self).items() if name != "files"}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-    def _to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def to_disk(self, output: Path) -> None:
         """Write the plan. If two processes make it at the same time, they write the same.
 
         output (Path): The directory of the shards.
         """
-        data = add_version({"fingerprint": self.fingerprint, **self._to_dict()}, current=FORMAT_VERSION)
+        data = add_version({"fingerprint": self.fingerprint, **asdict(self)}, current=FORMAT_VERSION)
         write_file(output / PLAN_FILE, json.dumps(data, indent=1) + "\n")
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc
 
 from ..corpora.lines import MAX_BYTES
+from ..corpora.surrogates import drop_surrogates
 from .records import Record
 from .settings import EmbeddingSettings
 
@@ -38,7 +39,8 @@ def parse_row(record: Record, file: str, settings: EmbeddingSettings) -> Row | N
     content, start = record.content, record.start
     default_id = f"{file}:{start.number}" + (f"+{start.part}" if start.part else "")
     if isinstance(content, Doc):
-        return _check(Row(default_id, content, {}), content.text)
+        _check_text(content.text)
+        return Row(default_id, content, {})
     if isinstance(content, bytes):
         # Windows puts a mark at the start of files.
         encoding = "utf-8-sig" if start.offset == 0 else "utf8"
@@ -65,16 +67,17 @@ def _check_fields(row: dict[str, Any], default_id: str, settings: EmbeddingSetti
         raise BadRowError(f"longer than {MAX_BYTES // 1_000_000} MB: split it into several documents")
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
         raise BadRowError(f"expected a text or a whole number as {settings.id_field!r}, got {own_id!r:.40}")
+    text = drop_surrogates(text)
+    _check_text(text)
     wanted = row if settings.fields is None else settings.fields
     names = [name for name in wanted if name not in (settings.text_field, settings.id_field)]
     fields = {name: row.get(name) for name in names}
-    return _check(Row(default_id if own_id is None else _clean(str(own_id)), _clean(text), fields), text)
+    return Row(default_id if own_id is None else drop_surrogates(str(own_id)), text, fields)
 
 
-def _check(row: Row, text: str) -> Row:
+def _check_text(text: str) -> None:
     if not text or text.isspace():
         raise BadRowError("the text is empty")
-    return row
 
 
 def _parse_json(line: str) -> dict[str, Any]:
@@ -92,7 +95,3 @@ def _decode(line: bytes, encoding: str) -> str:
         return line.decode(encoding).strip()
     except UnicodeDecodeError as error:
         raise BadRowError(f"not UTF-8, at byte {error.start} ({line[error.start]:#04x})") from None
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf8", "ignore").decode("utf8")  # JSON can hold lone surrogates, which UTF-8 cannot

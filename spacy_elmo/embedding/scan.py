@@ -53,7 +53,7 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
         raise ValueError(f"{corpus} has no text to embed." + (f" Bad rows:\n{bad.describe()}" if bad.count else ""))
     if list_files(corpus, find_files(corpus, FORMATS)) != files:
         raise ValueError(f"A file in {corpus} changed while it was read. Start again when nothing writes there.")
-    check_fields(fields.names(), settings)
+    check_fields(fields, settings)
     return Plan(
         settings=settings.comparable(),
         model=model,

@@ -23,8 +23,8 @@ from .rows import Row
 from .scan import read_shard
 from .settings import EmbeddingSettings
 
-Report = Callable[[int, int], None]  # gets the tokens of a shard that were embedded so far, and their characters
-Piece = tuple[int, Row, str | Doc]  # the number of a row, the row, and a part of it that the pipeline reads at once
+ReportTokens = Callable[[int, int], None]  # gets the tokens of a shard that were embedded so far, and their characters
+RowPart = tuple[int, Row, str | Doc]  # the number of a row, the row, and a part of it that the pipeline reads at once
 
 BATCH_CHARS = LONGEST_PIECE
 
@@ -60,12 +60,12 @@ def make_job(corpus: Path, output: Path, settings: EmbeddingSettings, plan: Plan
     )
 
 
-def embed_shard(job: Job, shard: Shard, report: Report = lambda n_tokens, n_chars: None) -> int:
+def embed_shard(job: Job, shard: Shard, report: ReportTokens = lambda n_tokens, n_chars: None) -> int:
     """Embed a shard and put its file in place, or do nothing if that has been done.
 
     job (Job): The job.
     shard (Shard): The shard.
-    report (Report): Called after every row, or every piece of one.
+    report (ReportTokens): Called after every row, or every part of one.
     RETURNS (int): The tokens that were embedded.
     """
     path = job.output / shard.name
@@ -112,10 +112,10 @@ def embed_rows(rows: Iterator[Row], embedder: Embedder, settings: EmbeddingSetti
     settings (EmbeddingSettings): The settings.
     YIELDS (Units): The units of each row, in order.
     """
-    pieces = (
+    parts = (
         (number, row, content) for number, row in enumerate(rows) for content in _cut_row(row, embedder.nlp, settings)
     )
-    for _, docs in groupby(_run_pipeline(embedder.nlp, pieces), key=lambda doc: doc.number):
+    for _, docs in groupby(_run_pipeline(embedder.nlp, parts), key=lambda doc: doc.number):
         yield from pool_row(docs, embedder, settings.unit)
 
 
@@ -123,24 +123,26 @@ def _cut_row(row: Row, nlp: Language, settings: EmbeddingSettings) -> Iterator[s
     if isinstance(row.content, Doc):
         yield row.content
         return
-    for text in cut_text(row.content):
-        yield Doc(nlp.vocab, words=text.split()) if settings.tokenized else text
+    if settings.tokenized:
+        yield Doc(nlp.vocab, words=row.content.split())  # in one piece: it has its tokens, and is one sentence
+        return
+    yield from cut_text(row.content)
 
 
-def _run_pipeline(nlp: Language, pieces: Iterator[Piece]) -> Iterator[RowDoc]:
-    for batch in _batch(pieces):
+def _run_pipeline(nlp: Language, parts: Iterator[RowPart]) -> Iterator[RowDoc]:
+    for batch in _batch(parts):
         docs = nlp.pipe(content for _, _, content in batch)
         for (number, row, _), doc in zip(batch, docs, strict=True):
             yield RowDoc(number, row, doc)
 
 
-def _batch(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
+def _batch(parts: Iterator[RowPart]) -> Iterator[list[RowPart]]:
     """Components may read all docs of a stream ahead, so a stream is as long as a batch."""
-    batch: list[Piece] = []
+    batch: list[RowPart] = []
     n_chars = 0
-    for piece in pieces:
-        content = piece[-1]
-        batch.append(piece)
+    for part in parts:
+        content = part[-1]
+        batch.append(part)
         n_chars += len(content) if isinstance(content, str) else count_characters(content)
         if n_chars >= BATCH_CHARS:
             yield batch

@@ -13,7 +13,7 @@ from multiprocessing.context import SpawnProcess
 
 from .events import MAX_ATTEMPTS, Event, Failed, Finished, Observer, Progressed, describe_error
 from .plan import Shard
-from .shard import Job, Report, embed_shard
+from .shard import Job, ReportTokens, embed_shard
 
 REPORT_SECONDS = 0.2  # between two messages of a process
 KILLED = " (it was killed, as the system does when memory is short)"
@@ -130,8 +130,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _reporter(shard: Shard, observe: Observer) -> Report:
-    """RETURNS (Report): Passes reports of a shard on, but not too many of them."""
+def _reporter(shard: Shard, observe: Observer) -> ReportTokens:
+    """RETURNS (ReportTokens): Passes reports of a shard on, but not too many of them."""
     last = time.monotonic()
 
     def report(n_tokens: int, n_chars: int) -> None:

@@ -36,9 +36,14 @@ def find_descendants(process: int) -> dict[int, str]:
 
 
 def is_running(process: int) -> bool:
-    """RETURNS (bool): Whether a process exists and is no zombie."""
+    """Say whether a process exists, or has ended only in part: its first thread can be a zombie while others still release
+    memory, and hold the locks of the process until they have.
+
+    process (int): The process.
+    RETURNS (bool): Whether any of its threads lives.
+    """
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z" or len(os.listdir(f"/proc/{process}/task")) > 1
     except OSError:
         return False
-    return state != "Z" and os.path.exists(f"/proc/{process}")

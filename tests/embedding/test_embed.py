@@ -133,6 +133,18 @@ def test_overwrite(corpus: Path, settings: dict[str, Any], complete: dict[str, b
         prepare(corpus, output, EmbeddingSettings(**settings), overwrite=True, part=(1, 2))
 
 
+def test_overwrite_keeps_the_old_vectors_if_the_new_ones_are_refused(
+    corpus: Path, settings: dict[str, Any], complete: dict[str, bytes], tmp_path: Path
+) -> None:
+    output = tmp_path / "complete"
+    with pytest.raises((ValueError, OSError), match="nowhere"):
+        prepare(corpus, output, EmbeddingSettings(**{**settings, "weights": "nowhere"}), overwrite=True)
+    write_lines(corpus / "b.jsonl", {"txt": "no text"})
+    with pytest.raises(ValueError, match="b.jsonl, line 1: expected a text as 'text', it has 'txt'"):
+        prepare(corpus, output, EmbeddingSettings(**settings), overwrite=True)
+    assert read_bytes(output) == complete
+
+
 def test_directories_that_are_refused(corpus: Path, settings: dict[str, Any], tmp_path: Path) -> None:
     write_lines(tmp_path / "other" / "notes.txt", "Mine.")
     for output, message in [

@@ -76,6 +76,15 @@ def test_chinese_sentences_and_words(weights: str, tmp_path: Path) -> None:
     assert "jieba" not in load_embedder(EmbeddingSettings(weights=weights, lang="zh")).identity
 
 
+def test_given_words_fit_weights_of_any_segmenter(tmp_path: Path) -> None:
+    """Warnings are errors in tests: none is expected."""
+    save_weights(random_bilm(0, lang="zh", segmenter="jieba"), tmp_path / "weights")
+    corpus = write_lines(tmp_path / "a.txt", "数学 很 难 。")
+    weights = str(tmp_path / "weights")
+    embed(corpus, tmp_path / "out", weights=weights, lang="zh", tokenized=True, unit="token")
+    assert len(read_vectors(tmp_path / "out")) == 4
+
+
 def test_overwritten_tensors_do_not_matter(weights: str, tmp_path: Path) -> None:
     nlp = make_elmo_nlp(weights)
     nlp.add_pipe("sentencizer", first=True)

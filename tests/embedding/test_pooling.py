@@ -116,6 +116,15 @@ def test_tokenized_text(weights: str, tmp_path: Path) -> None:
     assert set(table["sentence"].to_pylist()) == {0}
 
 
+def test_tokenized_text_is_not_cut(weights: str, tmp_path: Path) -> None:
+    words = ["x" * 2_000, *["word"] * 21_000]  # more than 100,000 characters
+    corpus = write_lines(tmp_path / "a.txt", " ".join(words))
+    embed(corpus, tmp_path / "out", weights=weights, unit="token", tokenized=True)
+    table = read_table(tmp_path / "out")
+    assert table["text"].to_pylist() == words
+    assert set(table["sentence"].to_pylist()) == {0}
+
+
 def test_long_text_is_embedded_in_pieces(weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "Ada wrote a program. " * 40
     corpus = write_lines(tmp_path / "a.txt", text, "Another one.")

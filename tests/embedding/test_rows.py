@@ -56,6 +56,7 @@ def test_lone_surrogates_are_left_out() -> None:
         ('{"txt": "A text."}', "expected a text as 'text', it has 'txt'"),
         ('{"text": 3}', "expected a text as 'text', got 3"),
         ('{"text": " \\n "}', "the text is empty"),
+        (r'{"text": "\ud800 \udc00"}', "the text is empty"),
         ('{"text": "a", "id": [1]}', "expected a text or a whole number as 'id', got \\[1\\]"),
         ('{"text": "a", "id": true}', "expected a text or a whole number as 'id', got True"),
         (b'{"text": "\xff"}', "not UTF-8, at byte 10 \\(0xff\\)"),

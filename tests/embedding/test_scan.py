@@ -94,6 +94,7 @@ def test_bad_rows_are_reported_with_file_and_line(tmp_path: Path) -> None:
         (["oops"], {"skip_bad_rows": True}, "a.jsonl has no text to embed. Bad rows:\na.jsonl, line 1: not JSON"),
         ([{"text": "a", "vector": [1]}], {}, "has a field 'vector', and .* writes a column of that name"),
         ([{"text": "a", "token": 1}], {"unit": "token"}, "has a field 'token'"),
+        ([{"text": "a", "vector": None}], {}, "has a field 'vector'"),
         ([{"text": "a", "b": 1}], {"fields": ("b", "c")}, "No row has a field 'c', as --fields asks for. Fields: b."),
     ],
 )
