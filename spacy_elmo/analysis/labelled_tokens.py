@@ -98,14 +98,16 @@ def label_reader(attribute: str) -> ReadLabel:
     name = f"{attribute}_" if hasattr(Token, f"{attribute}_") else attribute
     is_custom = name.startswith("_.") and Token.has_extension(name.removeprefix("_."))
     if not is_custom and not hasattr(Token, name):
-        raise ValueError(
-            f"Tokens have no attribute {attribute!r}. Probe for example tag, pos, dep, ent_type or morph; an extension "
-            "attribute of your own, once it is registered, as _.name."
-        )
+        raise ValueError(f"Tokens have no attribute {attribute!r}. Probe for example tag, pos, dep, ent_type or morph.")
     get = attrgetter(name)
 
     def read_label(token: Token) -> str | None:
         value = get(token)
+        if not isinstance(value, str | int | None):  # a bool is an int
+            raise ValueError(
+                f"The attribute {attribute!r} of a token is no label but a {type(value).__name__}. Probe for example tag, pos, dep, "
+                "ent_type or morph."
+            )
         return None if value is None or value == "" else str(value)
 
     return read_label

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..charts.heat_map import draw_heat_map
+from .layer_name import layer_name
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -72,7 +73,7 @@ def draw_mixes(mixes: Sequence[LearnedMix]) -> str:
 
 def layer_names(mixes: Sequence[LearnedMix]) -> list[str]:
     """RETURNS (list[str]): The names of the layers, in charts and tables."""
-    return ["Token layer", *(f"LSTM {i}" for i in range(1, max(len(mix.weights) for mix in mixes)))]
+    return [layer_name(i) for i in range(max(len(mix.weights) for mix in mixes))]
 
 
 def _find_mixes(model: "Model[Any, Any]") -> "list[tuple[Model[Any, Any], str]]":

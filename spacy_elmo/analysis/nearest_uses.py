@@ -57,7 +57,7 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
     """
     try:
         with path.open(encoding="utf8", newline="") as file:
-            rows = list(csv.reader(file, delimiter="\t"))
+            rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as tab-separated UTF-8: {error}.") from error
     for number, row in enumerate(rows, start=1):
@@ -74,6 +74,10 @@ def read_uses(nlp: Language, path: Path = USES_FILE) -> tuple[list[Use], list[Do
         if token is None:
             raise ValueError(f"The sentence {sentence!r:.200} in {path} has no token {word!r:.80}.")
         uses.append(Use(word, sense, token))
+    if not uses:
+        raise ValueError(
+            f"{path} has no sentence with a word and its sense. Each line should have the three, separated by tabs."
+        )
     return uses, others
 
 

@@ -10,6 +10,8 @@ from spacy.tokens import Doc, Token
 from .marked_use import MARKED
 from .vectors import doc_vectors, stack_vectors, unit_vectors
 
+ROUND = str.maketrans("[]", "()")
+
 
 class Neighbour(NamedTuple):
     """A use of a word, and its similarity to the use that was searched for.
@@ -75,7 +77,7 @@ def read_use(nlp: Language, text: str) -> Token:
 
 
 def mark_use(token: Token, *, width: int | None = None) -> str:
-    """Format a use of a word in the form that `read_use` reads.
+    """Format a use of a word in the form that `read_use` reads. Other square brackets of the text become round ones.
 
     token (Token): The word, in its doc.
     width (int | None): The maximum number of characters on either side; None for no limit.
@@ -86,4 +88,5 @@ def mark_use(token: Token, *, width: int | None = None) -> str:
     if width is not None:
         before = before if len(before) <= width else "…" + before[len(before) - width + 1 :]
         after = after if len(after) <= width else after[: width - 1] + "…"
-    return f"{before}[{token.text}]{after}"
+    before, word, after = (part.translate(ROUND) for part in (before, token.text, after))
+    return f"{before}[{word}]{after}"

@@ -79,13 +79,7 @@ class Order:
         RETURNS (Order): The counts.
         """
         keys_K, counts_K = numpy.unique(keys_N, return_counts=True)
-        one, two, three, four = (int((counts_K == n).sum()) for n in (1, 2, 3, 4))
-        if one and two and three:
-            rate = one / (one + 2 * two)
-            discounts = [1 - 2 * rate * two / one, 2 - 3 * rate * three / two, 3 - 4 * rate * four / three]
-        else:  # unigrams of a vocabulary of frequent words: nothing is rare enough to estimate the discounts from
-            discounts = [0.5, 1.0, 1.5]
-        discounts_3 = numpy.asarray(discounts)
+        discounts_3 = _estimate_discounts(counts_K)
         contexts_C, inverse_K = numpy.unique(keys_K // size, return_inverse=True)
         totals_C = numpy.bincount(inverse_K, weights=counts_K).astype(float)
         taken_C = numpy.bincount(inverse_K, weights=discounts_3[numpy.minimum(counts_K, 3) - 1])
@@ -105,6 +99,17 @@ class Order:
         at_N, seen_N = _find(self.contexts_C, keys_N // size)
         higher_N = discounted_N / self.totals_C[at_N] + self.reserved_C[at_N] * lower_N
         return numpy.where(seen_N, higher_N, lower_N)
+
+
+def _estimate_discounts(counts_K: Ids) -> Floats:
+    one, two, three, four = (int((counts_K == n).sum()) for n in (1, 2, 3, 4))
+    if one and two and three:
+        rate = one / (one + 2 * two)
+        discounts = [1 - 2 * rate * two / one, 2 - 3 * rate * three / two, 3 - 4 * rate * four / three]
+        if min(discounts) > 0:
+            return numpy.asarray(discounts)
+    # Too little is rare to estimate them, as in a vocabulary of frequent words: a few counts can even give negative ones.
+    return numpy.asarray([0.5, 1.0, 1.5])
 
 
 def _find(sorted_K: Ids, keys_N: Ids) -> tuple[Ids, Any]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .labelled_tokens import LabelledTokens, label_ids
-from .probes import LearnedMix, Probe, predict, train_probes
+from .probes import Probe, WeightedMean, predict, train_probes
 
 
 class Accuracy(NamedTuple):
@@ -174,5 +174,5 @@ def predict_baselines(train: LabelledTokens, test: LabelledTokens) -> dict[str, 
 
 
 def _mean_weights(probes: Sequence[Probe]) -> list[float] | None:
-    weights = [probe.combine.weights_L for probe in probes if isinstance(probe.combine, LearnedMix)]
+    weights = [probe.combine.weights_L for probe in probes if isinstance(probe.combine, WeightedMean)]
     return torch.stack(weights).mean(0).tolist() if weights else None

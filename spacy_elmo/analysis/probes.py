@@ -25,7 +25,7 @@ LEARN_RATE = 0.01  # at first; it falls to 0 in equal steps
 Probes = dict[str, "Probe"]  # by the name of the combination of layers
 
 
-class LearnedMix(nn.Module):
+class WeightedMean(nn.Module):
     """A weighted mean of layers, whose weights are learned.
 
     n_layers (int): The number of layers.
@@ -78,7 +78,7 @@ def make_probes(train: LabelledTokens, n_labels: int) -> Probes:
     """
     n_layers = len(train.vectors.read(slice(1)))
     combinations = layer_combinations(n_layers)
-    combinations["learned mix"] = (list(range(n_layers)), LearnedMix(n_layers))
+    combinations["learned mix"] = (list(range(n_layers)), WeightedMean(n_layers))
     widths: dict[str, int] = {}
     squares: defaultdict[str, float] = defaultdict(float)
     with torch.no_grad():

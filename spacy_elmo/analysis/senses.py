@@ -182,6 +182,8 @@ def disambiguate(
         no answer, and there is no such baseline.
     RETURNS (SenseResults): The scores.
     """
+    if len(tests) > 1 and ALL in tests:
+        raise ValueError(f"A test set has the name {ALL!r}, which is that of all test sets together. Rename its file.")
     known_keys = inventory.keys if inventory else None
     wanted = {instance.entry for test in tests.values() for _, instances in test for instance in instances}
     training = Training(wanted, known_keys)

@@ -1,4 +1,4 @@
-"""The vectors that analyses read from docs, and the names of their layers."""
+"""The vectors that analyses read from docs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -7,6 +7,8 @@ import numpy
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc, Token
+
+from .layer_name import layer_name
 
 Floats = NDArray[Any]
 Combine = Callable[[Any], Any]  # layers_LNW to vectors_NV, both NumPy's or both torch's
@@ -79,11 +81,6 @@ def unit_vectors(vectors_NW: Floats) -> Floats:
     """
     norms_N1 = numpy.linalg.norm(vectors_NW, axis=1, keepdims=True)
     return vectors_NW / numpy.where(norms_N1 == 0, 1, norms_N1)
-
-
-def layer_name(layer: int) -> str:
-    """RETURNS (str): The name of a layer in tables."""
-    return f"LSTM layer {layer}" if layer else "token layer"
 
 
 def layer_combinations(n_layers: int) -> dict[str, Combination]:

@@ -19,6 +19,8 @@ from .axes import (
     svg_document,
 )
 
+DOTS_CAPTION = "Each dot is a seed, each bar the mean of several."
+
 
 @dataclass(frozen=True)
 class DotPlot:

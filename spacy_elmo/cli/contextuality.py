@@ -8,7 +8,8 @@ from spacy.cli._util import Arg, Opt
 from tqdm import tqdm
 from wasabi import msg
 
-from .help_texts import CORPUS_HELP, RESULTS_HELP, WEIGHTS_ARG_HELP
+from .help_texts import CORPUS_HELP, RESULTS_HELP, SEGMENTER_HELP, WEIGHTS_ARG_HELP
+from .segmenters import choose_segmenter
 
 if TYPE_CHECKING:
     from ..analysis.contextuality import ContextResults
@@ -18,6 +19,7 @@ def contextuality_cli(
     weights: str = Arg(..., help=WEIGHTS_ARG_HELP),
     corpus: Path = Arg(..., help=CORPUS_HELP),
     lang: str = Opt("en", "--lang", "-l", help="The language of raw text"),
+    segmenter: str | None = Opt(None, "--segmenter", help=SEGMENTER_HELP.format(default="as for the weights")),
     tokenized: bool = Opt(False, "--tokenized", "-t", help="The corpus has one tokenized sentence per line"),
     limit: int = Opt(10_000, "--limit", help="The maximum number of sentences to read; 0 for all", min=0),
     output: Path | None = Opt(None, "--output", "-o", help=RESULTS_HELP),
@@ -29,23 +31,28 @@ def contextuality_cli(
 
         python -m spacy elmo contextuality en_elmo_sm text.txt
     """
+    from ..experiments.formatting import format_number
     from .results import write_results
 
     try:
-        results = contextuality(weights, corpus, lang=None if tokenized else lang, limit=limit)
+        results = contextuality(weights, corpus, lang=None if tokenized else lang, segmenter=segmenter, limit=limit)
         if output is not None:
             options = [*(["--tokenized"] if tokenized else ["--lang", lang]), "--limit", limit]
+            options += ["--segmenter", segmenter] if segmenter else []
             write_results(
                 output,
                 "contextuality",
                 weights=weights,
-                arguments=[weights, corpus, *options],
+                arguments=[Path(weights), corpus, *options],
                 results=results.to_dict(),
             )
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         msg.fail("Could not compare the layers", str(error), exits=1)
     rows = [
-        (layer.name, *map(_show, (layer.same_word, layer.same_sentence, layer.random_words)))
+        (
+            layer.name,
+            *(format_number(cosine, 3) for cosine in (layer.same_word, layer.same_sentence, layer.random_words)),
+        )
         for layer in results.layers
     ]
     header = ("Similarity", "Same word", "Same sentence", "Any two words")
@@ -56,12 +63,15 @@ def contextuality_cli(
     )
 
 
-def contextuality(weights: str, corpus: Path, *, lang: str | None, limit: int = 0) -> "ContextResults":
+def contextuality(
+    weights: str, corpus: Path, *, lang: str | None, segmenter: str | None = None, limit: int = 0
+) -> "ContextResults":
     """Measure how much of each layer is context.
 
     weights (str): A weights directory, or the name of a bundled model.
     corpus (Path): The text.
     lang (str | None): The language of raw text, or None for tokenized text.
+    segmenter (str | None): How raw Chinese text is cut into words; by default, as for the weights.
     limit (int): The maximum number of sentences to read; 0 for all.
     RETURNS (ContextResults): The similarities.
     """
@@ -72,10 +82,7 @@ def contextuality(weights: str, corpus: Path, *, lang: str | None, limit: int = 
 
     nlp = spacy.blank("xx")
     nlp.add_pipe("elmo", config={"weights": weights})
-    sentences = islice(read_corpus(corpus, lang=lang), limit or None)
+    segmenter = None if lang is None else choose_segmenter(weights, lang, segmenter)
+    sentences = islice(read_corpus(corpus, lang=lang, segmenter=segmenter), limit or None)
     with tqdm(unit=" sentences", desc="Comparing", disable=None) as bar:
         return measure_context(nlp, sentences, on_sentence=bar.update)
-
-
-def _show(similarity: float | None) -> str:
-    return "–" if similarity is None else f"{similarity:.3f}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from spacy.cli._util import Arg, Opt
+from spacy.util import get_lang_class
 from wasabi import msg
 
 from ..bilm.config import NormalForm
@@ -24,7 +25,7 @@ def convert_cli(
     paths: list[Path] = Arg(
         ...,
         metavar="SOURCE... OUT",
-        help="The weights to convert (the two files of a published model, the directory of a model, or a ZIP file), then the directory to write",
+        help="The weights to convert (the two files of a published model, the directory of a model, or a ZIP file), then the directory to write. Existing weights in it are replaced",
     ),
     source_format: str | None = Opt(
         None, "--from", "-f", help=f"The format to read: {READABLE}. By default it is detected"
@@ -94,16 +95,33 @@ def convert_cli(
         )
     except (ValueError, ImportError, OSError) as error:
         msg.fail("Could not convert the weights", str(error), exits=1)
+    written = get_format(target_format)
     n_parameters = sum(parameter.numel() for parameter in bilm.parameters())
     msg.good(
         f"Wrote {target}",
         f"{n_parameters:,} parameters in {precision}, {bilm.config.depth + 1} layers of width {bilm.config.width}, "
         f"language {bilm.config.lang or 'not given'}, initial state {'zero' if bilm.initial_state is None else 'stored'}",
     )
+    if lang is not None and not _is_known(lang):
+        msg.warn(
+            f"spaCy has no language {lang!r}",
+            "If it is one that spaCy does not know, use the weights with spacy.blank('xx'). Otherwise convert them again with "
+            "spaCy's code, such as 'de' for German: pipelines of another code warn.",
+        )
     if not settled:
         msg.warn("The text was too short: the stored initial state had not settled yet. Use a longer text")
-    if bilm.initial_state is not None and not get_format(target_format).has_initial_state:
+    if bilm.initial_state is not None and not written.has_initial_state:
         msg.warn(f"The format {target_format} cannot store the initial state: it was left out")
+    if bilm.config.lang is not None and not written.has_lang:
+        msg.warn(f"The format {target_format} cannot store the language {bilm.config.lang!r}: it was left out")
+
+
+def _is_known(lang: str) -> bool:
+    try:
+        get_lang_class(lang)
+    except ImportError:
+        return False
+    return True
 
 
 def convert(

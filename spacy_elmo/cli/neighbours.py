@@ -41,18 +41,18 @@ def neighbours_cli(
 
         python -m spacy elmo neighbours text.txt "They sat on the [bank] of the river."
     """
+    from ..analysis.layer_name import layer_name
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
-    from ..analysis.vectors import layer_name
     from ..corpora.tokenizer import make_language
     from ..models import DEFAULT
     from .results import write_results
 
     try:
-        segmenter = choose_segmenter(weights, lang, segmenter)
-        nlp = make_language(lang, segmenter)
+        chosen_segmenter = choose_segmenter(weights, lang, segmenter)
+        nlp = make_language(lang, chosen_segmenter)
         nlp.add_pipe("elmo", config={"weights": weights})
         uses = [read_use(nlp, sentence) for sentence in sentences]
-        docs = _embed(nlp, corpus, (None, None) if tokenized else (lang, segmenter), limit)
+        docs = _embed(nlp, corpus, (None, None) if tokenized else (lang, chosen_segmenter), limit)
         chosen: list[int | None] = [*layers] or [None]
         found = find_neighbours(uses, docs, n=n, layers=chosen)
         if not found[0][0]:
@@ -72,9 +72,11 @@ def neighbours_cli(
             for i, sentence in enumerate(sentences)
         ]
         if output is not None:
-            options = ["--n", n, "--limit", limit, *(["--tokenized"] if tokenized else ["--lang", lang])]
+            options: list[object] = ["--n", n, "--limit", limit, "--lang", lang]
+            options += ["--segmenter", segmenter] if segmenter else []
+            options += ["--tokenized"] if tokenized else []
             options += [word for layer in layers for word in ("--layer", layer)]
-            options += ["--weights", weights] if weights else []
+            options += ["--weights", Path(weights)] if weights else []
             write_results(
                 output,
                 "neighbours",

@@ -21,7 +21,7 @@ def probe_cli(
     dev: Path = Arg(..., help=f"{DOCS_HELP} to choose the best epoch by"),
     test: Path = Arg(..., help=f"{DOCS_HELP} to score on"),
     attribute: str = Opt(
-        "tag", "--attr", "-a", help="The attribute of a token to predict: tag, pos, dep, ent_type, morph, ... or _.name"
+        "tag", "--attr", "-a", help="The attribute of a token to predict: tag, pos, dep, ent_type, morph and so on"
     ),
     n_seeds: int = Opt(3, "--seeds", "-s", help="The number of seeds", min=1),
     n_epochs: int = Opt(8, "--epochs", "-e", help="How many times the training data are read", min=1),
@@ -33,27 +33,32 @@ def probe_cli(
 
         python -m spacy elmo probe en_elmo_sm train.spacy dev.spacy test.spacy --attr pos
     """
-    from ..experiments.formatting import format_count
+    from ..experiments.formatting import format_count, format_number, format_sample
+    from ..experiments.sample import Sample
     from .results import write_results
 
     try:
         results = probe(weights, [train, dev, test], attribute, n_seeds=n_seeds, n_epochs=n_epochs)
         if output is not None:
-            arguments = [weights, train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
+            arguments = [Path(weights), train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
             details = {"attribute": attribute, **results.to_dict()}
             write_results(output, "probe", weights=weights, arguments=arguments, results=details)
     except (ValueError, OSError) as error:
         msg.fail("Could not probe the layers", str(error), exits=1)
     if results.labels_only_in_test:
         msg.warn(
-            f"Labels that are in the test data only: {', '.join(results.labels_only_in_test)}",
+            f"Labels that are not in the training data: {', '.join(results.labels_only_in_test)}",
             f"All predictions for them are wrong: {format_count(sum(results.labels_only_in_test.values()), 'token')}.",
         )
-    scores = results.to_dict()
-    rows = [(each["name"], _percent(each["all"]), _percent(each["unseen"]), "") for each in scores["baselines"]]
-    for each in scores["probes"]:
-        weights_of_mix = ", ".join(f"{weight:.2f}" for weight in each["weights"] or [])
-        rows.append((each["name"], _with_deviation(each["all"]), _with_deviation(each["unseen"]), weights_of_mix))
+    rows = [
+        (name, format_number(accuracy.overall, 2), format_number(accuracy.unseen, 2), "")
+        for name, accuracy in results.baselines.items()
+    ]
+    for score in results.probes:
+        overall = Sample([accuracy.overall for accuracy in score.accuracies])
+        unseen = Sample([accuracy.unseen for accuracy in score.accuracies if accuracy.unseen is not None])
+        weights_of_mix = ", ".join(f"{weight:.2f}" for weight in score.weights or [])
+        rows.append((score.name, format_sample(overall), format_sample(unseen), weights_of_mix))
     header = ("", "Accuracy", "Of unseen words", "Weights of the mix")
     msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "l"))
     n_tokens = results.n_tokens["test"]
@@ -93,11 +98,3 @@ def probe(weights: str, paths: list[Path], attribute: str, *, n_seeds: int = 3, 
     total = n_seeds * n_epochs * len(train.words)
     with tqdm(total=total, desc="Training", unit=" tokens", unit_scale=True, disable=None) as bar:
         return run_probes(train, dev, test, n_epochs=n_epochs, seeds=range(n_seeds), on_batch=bar.update)
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _with_deviation(score: dict[str, float | None]) -> str:
-    return _percent(score["mean"]) + ("" if score["deviation"] is None else f" ± {score['deviation']:.2f}")

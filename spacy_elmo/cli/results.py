@@ -17,7 +17,7 @@ def write_results(
     output (Path): The file.
     kind (str): The name of the analysis, which is also that of its command.
     weights (str): The weights, as typed.
-    arguments (Sequence[object]): The arguments and options of the command, without --output.
+    arguments (Sequence[object]): The arguments and options of the command, without --output. Files and directories are Paths.
     results (Mapping[str, Any]): The results.
     """
     words = ["python", "-m", "spacy", "elmo", kind, *map(_show, arguments), "--output", _show(output)]
@@ -26,6 +26,5 @@ def write_results(
 
 
 def _show(argument: object) -> str:
-    """Absolute paths say nothing on another machine, so only their names are shown."""
-    text = str(argument)
-    return Path(text).name if Path(text).is_absolute() else text
+    """Absolute paths say nothing on another machine, so only their names are shown. Other texts may start with a slash."""
+    return argument.name if isinstance(argument, Path) and argument.is_absolute() else str(argument)

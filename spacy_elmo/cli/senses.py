@@ -33,7 +33,7 @@ def senses_cli(
     Each use of a word gets the sense of its lemma whose average vector in the training data is the nearest. The score is F1,
     for each layer and each test set:
 
-        python -m spacy elmo senses en_elmo_sm train.jsonl test.jsonl --first-senses index.sense
+        python -m spacy elmo senses en_elmo_sm train.jsonl test.jsonl
     """
     from .results import write_results
 
@@ -43,7 +43,7 @@ def senses_cli(
         if output is not None:
             options = [] if first_senses is None else ["--first-senses", first_senses]
             write_results(
-                output, "senses", weights=weights, arguments=[weights, train, *tests, *options], results=scores
+                output, "senses", weights=weights, arguments=[Path(weights), train, *tests, *options], results=scores
             )
     except (ValueError, OSError) as error:
         msg.fail("Could not score the senses", str(error), exits=1)

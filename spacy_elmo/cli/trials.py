@@ -54,6 +54,7 @@ def trials_cli(
     from ..experiments.scores import main_scores
     from ..experiments.trial_id import TRIAL_METRICS, parse_fractions
     from ..experiments.trials import TrialError, Trials
+    from ..files.atomic import write_file
 
     advice = "Finished trials are kept: repeat the command to resume."
     if overwrite:
@@ -77,10 +78,12 @@ def trials_cli(
             )
             setup_gpu(use_gpu, silent=True)
             trials.check()  # before the output directory is made
-            runs = {"": trials} if grid is None else prepare_grid(grid, trials)
+            runs, files = ({"": trials}, {}) if grid is None else prepare_grid(grid, trials)
             for run in runs.values():
                 locks.enter_context(run.lock())
             unfinished = [(name, trial_id) for name, run in runs.items() for trial_id in run.find_unfinished()]
+            for path, text in files.items():  # now that no existing trial is refused
+                write_file(path, text)
             unfinished.sort(key=lambda trial: trial[1].seed)  # a grid that is stopped has all variants of some seeds
             n_trials = len(trials.trial_ids) * len(runs)
             n_finished = n_trials - len(unfinished)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .formatting import format_count, format_fractions
+from .formatting import format_count, format_fractions, format_list
 from .scores import KNOWN_SCORES
 from .trial_set import TrialSet
 
@@ -58,14 +58,7 @@ def find_caveats(trial_sets: Sequence[TrialSet]) -> list[str]:
     caveats = []
     baseline, fractions = trial_sets[0], common_fractions(trial_sets)
     for trial_set in trial_sets:
-        if extra := [fraction for fraction in trial_set.fractions if fraction not in fractions]:
-            caveats.append(
-                f"‘{trial_set.name}’ also has trials with {format_fractions(extra)} of the training data. They are left out here, "
-                f"since not all others have them."
-            )
-        if trial_set.n_unfinished:
-            trials = format_count(trial_set.n_unfinished, "trial")
-            caveats.append(f"‘{trial_set.name}’ has {trials} that did not finish, left out here.")
+        caveats += _find_left_out(trial_set, fractions)
         for name, data in (("train", "training data"), ("dev", "dev data")):
             checksums = [found.trials[0]["identity"].get(f"paths.{name}") for found in (trial_set, baseline)]
             if checksums[0] != checksums[1]:
@@ -82,6 +75,34 @@ def find_caveats(trial_sets: Sequence[TrialSet]) -> list[str]:
         names = " and ".join(f"‘{name}’" for name in single)
         caveats.append(f"There is only one seed of {names}, so that there is no standard deviation.")
     return caveats
+
+
+def find_gaps(trial_sets: Sequence[TrialSet]) -> list[str]:
+    """Find which trials of variants are missing. Variants differ on purpose, so that other differences are not caveats.
+
+    trial_sets (Sequence[TrialSet]): The trials of each variant.
+    RETURNS (list[str]): A sentence for each gap.
+    """
+    fractions = common_fractions(trial_sets)
+    gaps = [gap for trial_set in trial_sets for gap in _find_left_out(trial_set, fractions)]
+    n_seeds = {trial_set.name: len(trial_set.trials_with(fractions[-1])) for trial_set in trial_sets}
+    if len(set(n_seeds.values())) > 1:
+        found = [f"‘{name}’ has {format_count(number, 'seed')}" for name, number in n_seeds.items()]
+        gaps.append(f"The numbers of seeds differ: {format_list(found)}.")
+    return gaps
+
+
+def _find_left_out(trial_set: TrialSet, fractions: Sequence[float]) -> list[str]:
+    left_out = []
+    if extra := [fraction for fraction in trial_set.fractions if fraction not in fractions]:
+        left_out.append(
+            f"‘{trial_set.name}’ also has trials with {format_fractions(extra)} of the training data. They are left out here, "
+            f"since not all others have them."
+        )
+    if trial_set.n_unfinished:
+        trials = format_count(trial_set.n_unfinished, "trial")
+        left_out.append(f"‘{trial_set.name}’ has {trials} that did not finish, left out here.")
+    return left_out
 
 
 def _different_settings(*trial_sets: TrialSet) -> list[str]:

@@ -15,6 +15,7 @@ from .render import to_html, to_markdown
 from .sample import Sample
 from .score_sections import make_score_sections, summarize_result
 from .scores import get_score_info
+from .trial_id import ALL
 from .trial_set import TrialSet, default_names
 
 MARKDOWN, HTML = "report.md", "report.html"
@@ -101,17 +102,19 @@ def _old_figures(output: Path) -> set[str]:
 
 
 def _introduce(trial_sets: Sequence[TrialSet], keys: Sequence[str], fractions: Sequence[float]) -> Section:
-    config = trial_sets[0].config
+    config, largest = trial_sets[0].config, fractions[-1]
+    fraction = "" if largest == ALL else f"{largest:g}% of "
+    n_docs = trial_sets[0].trials_with(largest)[0]["n_docs"]
     names = [f"‘{trial_set.name}’" for trial_set in trial_sets]
     blocks: list[Block] = [
         Paragraph(
-            f"{', '.join(names[:-1])} and {names[-1]} were trained on {Path(config['train']).name} "
-            f"({format_count(config['n_train_docs'], 'document')}). All were scored on {Path(config['test']).name} "
+            f"{', '.join(names[:-1])} and {names[-1]} were trained on {fraction}{Path(config['train']).name} "
+            f"({format_count(n_docs, 'document')}). All were scored on {Path(config['test']).name} "
             f"({format_count(config['n_test_docs'], 'document')})."
         )
     ]
     for trial_set in trial_sets:
-        seeds = format_count(len(trial_set.trials_with(fractions[-1])), "seed")
+        seeds = format_count(len(trial_set.trials_with(largest)), "seed")
         pipeline = " → ".join(trial_set.config["pipeline"])
         blocks.append(
             Paragraph(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..charts.heat_map import draw_heat_map
-from .formatting import NOTHING, format_count, format_layer
+from .formatting import format_count, format_layer, format_number
 from .page import Block, Code, Figure, Paragraph, Section, Table
 from .results import Result
 
@@ -36,7 +36,7 @@ def make_contextuality_section(results: Sequence[Result]) -> Section:
             f"Mean cosines with {result['weights']}: {format_count(result['sentences'], 'sentence')}, "
             f"{format_count(result['tokens'], 'token')}, {format_count(result['words'], 'word')} in enough sentences to be compared"
         )
-        rows = [[layer["name"], *(_cosine(layer[key]) for key in MEASURES)] for layer in layers]
+        rows = [[layer["name"], *(format_number(layer[key], 2) for key in MEASURES)] for layer in layers]
         single = [layer for layer in layers if len(layer["layers"]) == 1]
         chart = draw_heat_map(
             f"How alike vectors are, {result['weights']}",
@@ -71,7 +71,3 @@ def _describe(result: Result) -> str:
         f"there, against {most['random_words']:.2f} of any two words. In {format_layer(least['name'])} they have {least['same_word']:.2f} "
         f"against {least['random_words']:.2f}."
     )
-
-
-def _cosine(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"

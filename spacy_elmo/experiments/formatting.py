@@ -7,11 +7,16 @@ from .sample import Sample
 NOTHING = "–"
 
 
+def format_number(value: float | None, digits: int) -> str:
+    """RETURNS (str): A number with some digits after the point, if there is one."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
+
+
 def format_sample(sample: Sample) -> str:
     """RETURNS (str): The mean, and the standard deviation if there is one."""
     if not len(sample):
         return NOTHING
-    return f"{sample.mean:.2f}" + ("" if sample.deviation is None else f" ± {sample.deviation:.2f}")
+    return format_number(sample.mean, 2) + ("" if sample.deviation is None else f" ± {sample.deviation:.2f}")
 
 
 def format_difference(sample: Sample, baseline: Sample) -> str:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from spacy.util import load_config
+from spacy.util import load_config, load_config_from_str
 
-from ..files.atomic import write_file
 from .commands import trials_command
 from .trials import Trials
 from .variants import PLACES, Variant, make_variant
@@ -56,12 +55,13 @@ def load_grid(path: Path) -> Grid:
     return Grid(head["question"], head.get("explanation", ""), head.get("paper_table"), found)
 
 
-def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
-    """Write the config of each variant to its directory, and what `spacy elmo report` needs to find them.
+def prepare_grid(path: Path, trials: Trials) -> tuple[dict[str, Trials], dict[Path, str]]:
+    """Make the trials of each variant. Nothing is written: existing trials of something else may have to be kept.
 
     path (Path): The config of the grid.
     trials (Trials): The trials of the config itself, which are not run.
-    RETURNS (dict[str, Trials]): The trials of each variant, by its name.
+    RETURNS (tuple): The trials of each variant, by its name, and the files to write before they run: the config of each
+        variant, and what `spacy elmo report` needs to find them.
     """
     grid = load_grid(path)
     configs = {variant.name: make_variant(trials.config, variant) for variant in grid.variants}
@@ -82,10 +82,11 @@ def prepare_grid(path: Path, trials: Trials) -> dict[str, Trials]:
         "paper_table": grid.paper_table,
         "variants": [{"name": variant.name, "title": variant.title} for variant in grid.variants],
     }
-    runs = {}
+    runs, files = {}, {}
     for name, variant in configs.items():
-        directory = trials.output / name
-        write_file(directory / VARIANT_CONFIG, variant.to_str(interpolate=False))
-        runs[name] = replace(trials, config_path=directory / VARIANT_CONFIG, output=directory, overrides={})
-    write_file(trials.output / GRID, json.dumps(result, indent=2) + "\n")
-    return runs
+        config_path = trials.output / name / VARIANT_CONFIG
+        files[config_path] = text = variant.to_str(interpolate=False)
+        runs[name] = replace(trials, config_path=config_path, output=config_path.parent, overrides={})
+        runs[name].config = load_config_from_str(text)  # as it will be read from the file
+    files[trials.output / GRID] = json.dumps(result, indent=2) + "\n"
+    return runs, files

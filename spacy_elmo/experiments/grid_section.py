@@ -4,22 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..charts.dot_plot import DotPlot, draw_dot_plot
-from .comparability import common_fractions, common_scores
-from .formatting import NOTHING, format_count, format_sample, format_seeds
+from ..charts.dot_plot import DOTS_CAPTION, DotPlot, draw_dot_plot
+from .comparability import common_fractions, common_scores, find_gaps
+from .formatting import NOTHING, format_count, format_list, format_sample, format_seeds
 from .grid_trials import read_variants
 from .page import Block, Code, Figure, Paragraph, Section, Table
 from .paper import TABLES
 from .results import Result
 from .sample import Sample
 from .scores import get_score_info
+from .trial_id import ALL
+from .trial_set import TrialSet
 
 
 @dataclass(frozen=True)
 class GridScores:
     """One score of the variants of one config.
 
-    name (str): The task and the data.
+    name (str): The task and the data, with their fraction if it is not all of them.
     command (str): The command that trained the variants.
     samples (dict[str, Sample]): The scores of each variant, by its name.
     titles (dict[str, str]): The title of each variant.
@@ -38,9 +40,11 @@ def make_grid_section(grids: Sequence[tuple[Result, Path]]) -> Section:
     RETURNS (Section): The section.
     """
     result = grids[0][0]
-    scores = [found for grid, directory in grids for found in _read_scores(grid, directory)]
-    finished = {name for found in scores for name in found.samples}
-    titles = {variant["name"]: variant["title"] for variant in result["variants"] if variant["name"] in finished}
+    trial_sets = [read_variants(grid, directory) for grid, directory in grids]
+    scores = [
+        found for (grid, _), variants in zip(grids, trial_sets, strict=True) for found in _read_scores(grid, variants)
+    ]
+    titles = _collect_titles([grid for grid, _ in grids], scores)
     paper = TABLES.get(result["paper_table"])
     header = ["Variant", *(found.name for found in scores)]
     rows = [
@@ -56,16 +60,35 @@ def make_grid_section(grids: Sequence[tuple[Result, Path]]) -> Section:
     blocks: list[Block] = [Paragraph(_find_best(found), "result") for found in scores]
     blocks += [Paragraph(result["explanation"])] if result.get("explanation") else []
     blocks += [Table(caption, header, rows), *(_draw(found, i) for i, found in enumerate(scores))]
+    for (grid, _), variants in zip(grids, trial_sets, strict=True):
+        blocks += [Paragraph(f"{variants[0].test_name}: {note}", "note") for note in _find_notes(grid, variants)]
     return Section(result["question"], [*blocks, Code("\n".join(dict.fromkeys(found.command for found in scores)))])
 
 
-def _read_scores(result: Result, directory: Path) -> list[GridScores]:
-    trial_sets = read_variants(result, directory)
+def _collect_titles(grids: Sequence[Result], scores: Sequence[GridScores]) -> dict[str, str]:
+    """RETURNS (dict[str, str]): The titles of all variants with scores, by name, in the order of the grids."""
+    finished = {name for found in scores for name in found.samples}
+    titles: dict[str, str] = {}
+    for grid in grids:
+        for variant in grid["variants"]:
+            if variant["name"] in finished:
+                titles.setdefault(variant["name"], variant["title"])
+    return titles
+
+
+def _find_notes(result: Result, trial_sets: Sequence[TrialSet]) -> list[str]:
+    finished = {trial_set.directory.name for trial_set in trial_sets}
+    missing = [f"‘{variant['title']}’" for variant in result["variants"] if variant["name"] not in finished]
+    return [*([f"No trial of {format_list(missing)} is finished."] if missing else []), *find_gaps(trial_sets)]
+
+
+def _read_scores(result: Result, trial_sets: Sequence[TrialSet]) -> list[GridScores]:
     fraction = common_fractions(trial_sets)[-1]
+    data = "" if fraction == ALL else f", {fraction:g}% of the training data"
     titles = {trial_set.directory.name: trial_set.name for trial_set in trial_sets}
     return [
         GridScores(
-            f"{get_score_info(key).title}, {trial_sets[0].test_name}",
+            f"{get_score_info(key).title}, {trial_sets[0].test_name}{data}",
             result["command"],
             {trial_set.directory.name: trial_set.sample(key, fraction) for trial_set in trial_sets},
             titles,
@@ -102,4 +125,4 @@ def _draw(scores: GridScores, number: int) -> Figure:
     rows = [(scores.titles[name], [sample.values]) for name, sample in scores.samples.items()]
     plot = DotPlot(scores.name, "score, in per cent", ["a seed, and the mean of all"], rows)
     alt = "; ".join(f"{scores.titles[name]}: {format_seeds(sample)}" for name, sample in scores.samples.items())
-    return Figure(f"grid-{number}", "Each dot is a seed, each bar the mean of several.", draw_dot_plot(plot, alt=alt))
+    return Figure(f"grid-{number}", DOTS_CAPTION, draw_dot_plot(plot, alt=alt))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.mixes import LearnedMix, draw_mixes, layer_names
+from ..files.damage import refuse_damaged
 from .formatting import format_layer
 from .grid_trials import read_variants
 from .page import Code, Figure, Paragraph, Section
@@ -29,10 +30,10 @@ def make_mix_sections(trial_sets: Sequence[TrialSet], fraction: float) -> Iterat
     YIELDS (Section): A section for each model that learned a mix.
     """
     for number, trial_set in enumerate(trial_sets):
-        trials = trial_set.trials_with(fraction)
-        mixes = _mean_mixes([trial.get("mixes", []) for trial in trials])
+        n_trials = len(trial_set.trials_with(fraction))
+        mixes = _mean_mixes(trial_set, fraction)
         if mixes:
-            seeds = "of one training" if len(trials) == 1 else f"means of {len(trials)} trainings"
+            seeds = "of one training" if n_trials == 1 else f"means of {n_trials} trainings"
             yield Section(
                 f"Layer weights of {trial_set.name}",
                 [
@@ -53,7 +54,7 @@ def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
     commands: dict[tuple[str, str], str] = {}
     for result, directory in grids:
         for trial_set in read_variants(result, directory):
-            mixes = _mean_mixes([trial.get("mixes", []) for trial in trial_set.trials_with(trial_set.fractions[-1])])
+            mixes = _mean_mixes(trial_set, trial_set.fractions[-1])
             task = (trial_set.test_name, mixes[0].component) if mixes else ("", "")
             if mixes and len(mixes) >= len(chosen.get(task, [])):
                 chosen[task], commands[task] = mixes, result["command"]
@@ -68,7 +69,7 @@ def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
     answers = []
     for mix in mixes:
         best = max(range(len(mix.weights)), key=lambda i: mix.weights[i])
-        layer = format_layer(names[best].replace("Token", "token"))
+        layer = format_layer(names[best])
         answers.append(f"‘{mix.name}’ gives {layer} the most weight, {mix.weights[best]:.2f}")
     return Section(
         "Which layers do tasks weight most?",
@@ -82,7 +83,12 @@ def make_mix_question(grids: Sequence[tuple[Result, Path]]) -> Section | None:
     )
 
 
-def _mean_mixes(mixes_of_trials: Sequence[Sequence[dict[str, Any]]]) -> list[LearnedMix]:
+def _mean_mixes(trial_set: TrialSet, fraction: float) -> list[LearnedMix]:
+    with refuse_damaged(trial_set.directory, "a directory of trials with learned mixes"):
+        return _average([trial.get("mixes", []) for trial in trial_set.trials_with(fraction)])
+
+
+def _average(mixes_of_trials: Sequence[Sequence[dict[str, Any]]]) -> list[LearnedMix]:
     """Average each mix over all trials. Mixes with the same name in one trial are distinguished by their order."""
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for mixes in mixes_of_trials:

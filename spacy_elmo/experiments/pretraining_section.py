@@ -56,13 +56,12 @@ def make_pretraining_section(directory: Path) -> Section:
 
 
 def _read_scores(directory: Path) -> dict[str, float]:
-    for path in (directory / EVALUATION, directory / SCORES):
-        if path.exists():
-            try:
-                scores = json.loads(path.read_text(encoding="utf8"))
-                return {name: scores[f"perplexity_{name}"] for name in NAMES}
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ValueError(
-                    f"{path} has no perplexities: {error}. Write it again with `spacy elmo evaluate`."
-                ) from error
-    return {}
+    paths = [path for path in (directory / EVALUATION, directory / SCORES) if path.exists()]
+    if not paths:
+        return {}
+    path = max(paths, key=lambda path: path.stat().st_mtime)  # an evaluation may be older than a resumed pretraining
+    try:
+        scores = json.loads(path.read_text(encoding="utf8"))
+        return {name: scores[f"perplexity_{name}"] for name in NAMES}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} has no perplexities: {error}. Write it again with `spacy elmo evaluate`.") from error

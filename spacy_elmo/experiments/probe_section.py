@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..charts.dot_plot import DotPlot, draw_dot_plot
-from .formatting import NOTHING, format_count, format_layer, format_list, format_sample
+from ..charts.dot_plot import DOTS_CAPTION, DotPlot, draw_dot_plot
+from .formatting import format_count, format_layer, format_list, format_number, format_sample
 from .page import Block, Code, Figure, Paragraph, Section, Table
 from .paper import LAYERS, TAGS
 from .results import Result
@@ -58,7 +58,10 @@ def _find_best(result: Result) -> str:
 
 def _make_table(result: Result) -> Table:
     paper = TAGS if result["attribute"] in TAG_ATTRIBUTES else {}
-    rows = [[found["name"], _per_cent(found["all"]), _per_cent(found["unseen"])] for found in result["baselines"]]
+    rows = [
+        [found["name"], *(format_number(found[words], 1) for words in ("all", "unseen"))]
+        for found in result["baselines"]
+    ]
     for found in result["probes"]:
         rows.append([found["name"], *(format_sample(Sample(_seeds(found, words))) for words in ("all", "unseen"))])
     tokens = result["tokens"]
@@ -71,7 +74,7 @@ def _make_table(result: Result) -> Table:
         caption += ". The last column is table 6 of the paper: tags of the Penn Treebank"
         header.append("Paper")
         for row in rows:
-            row.append(_per_cent(paper.get(row[0])))
+            row.append(format_number(paper.get(row[0]), 1))
     return Table(caption[:1].upper() + caption[1:], header, rows)
 
 
@@ -80,13 +83,8 @@ def _draw(result: Result) -> Figure:
     title = f"{_name(result)}, accuracy"
     plot = DotPlot(title[:1].upper() + title[1:], "per cent", ["all words", "new words"], rows)
     alt = f"The accuracy of {len(rows)} probes; the table has the numbers."
-    caption = "Each dot is a seed, each bar the mean of several."
-    return Figure(f"probe-{result['attribute']}", caption, draw_dot_plot(plot, alt=alt))
+    return Figure(f"probe-{result['attribute']}", DOTS_CAPTION, draw_dot_plot(plot, alt=alt))
 
 
 def _seeds(found: Result, words: str) -> list[float]:
     return [value for value in found[words]["seeds"] if value is not None]
-
-
-def _per_cent(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.1f}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
+from ..analysis.marked_use import MARKED
 from ..charts.axes import COLOURS, FAINT, MUTED, PAPER, WIDTH
 from .page import Block, Code, Figure, Paragraph, Section, Table
 
@@ -31,7 +32,7 @@ def to_html(page: Section) -> str:
 
 def _highlight(text: str) -> str:
     """Escape a text, and mark the word in square brackets."""
-    return re.sub(r"\[([^\[\]]+)\]", r"<mark>\1</mark>", escape(text))
+    return MARKED.sub(r"<mark>\1</mark>", escape(text), count=1)
 
 
 def to_markdown(page: Section) -> str:

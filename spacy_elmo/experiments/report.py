@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..files.atomic import write_file
+from ..files.damage import refuse_damaged
 from .comparability import common_fractions
 from .comparison import compare_trial_sets
 from .contextuality_section import make_contextuality_section
@@ -15,7 +16,7 @@ from .page import Code, Paragraph, Section
 from .paper import CITATION
 from .probe_section import make_probe_section
 from .render import to_html
-from .results import Result, read_result
+from .results import COMMANDS, Result, read_result
 from .sense_section import make_sense_section
 from .trial_set import read_trial_sets
 
@@ -46,7 +47,7 @@ def make_sections(arguments: Sequence[str]) -> list[Section]:
         if argument.endswith(RESULT):
             result = read_result(Path(argument))
             group = result["question"] if result["kind"] == "grid" else result["kind"]
-            groups.setdefault(group, []).append((result, Path(argument).parent))
+            groups.setdefault(group, []).append((result, Path(argument)))
         else:
             groups[argument] = []
     sections: list[Section] = []
@@ -56,10 +57,12 @@ def make_sections(arguments: Sequence[str]) -> list[Section]:
         if not found:
             sections.append(make_comparison(group))
         elif group in MAKERS:
-            sections.append(MAKERS[group]([result for result, _ in found]))
+            with refuse_damaged(" or ".join(str(path) for _, path in found), f"what `{COMMANDS[group]}` writes"):
+                sections.append(MAKERS[group]([result for result, _ in found]))
         else:
-            sections.append(make_grid_section(found))
-            grids += found
+            directories = [(result, path.parent) for result, path in found]
+            sections.append(make_grid_section(directories))
+            grids += directories
             after_grids = len(sections)
     mixes = make_mix_question(grids)
     return sections if mixes is None else [*sections[:after_grids], mixes, *sections[after_grids:]]

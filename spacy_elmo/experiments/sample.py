@@ -38,7 +38,8 @@ def compare_samples(name: str, sample: Sample, baseline_name: str, baseline: Sam
     """
     difference = sample.mean - baseline.mean
     if abs(difference) < 0.005:
-        return f"‘{name}’ scores as high as ‘{baseline_name}’: {sample.mean:.1f} on average."
+        seeds = ", with one seed each" if len(sample) == len(baseline) == 1 else " on average"
+        return f"‘{name}’ scores as high as ‘{baseline_name}’: {sample.mean:.1f}{seeds}."
     higher, above = ("higher", "above") if difference > 0 else ("lower", "below")
     means = f"{sample.mean:.1f} against {baseline.mean:.1f}"
     points = f"{abs(difference):.1f}" if abs(difference) >= 1 else f"{abs(difference):.2f}"

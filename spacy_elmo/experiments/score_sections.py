@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from ..charts.dot_plot import DotPlot, draw_dot_plot
+from ..charts.dot_plot import DOTS_CAPTION, DotPlot, draw_dot_plot
 from ..charts.line_chart import Line, LineChart, draw_line_charts
 from .formatting import NOTHING, format_count, format_difference, format_sample, format_seeds
 from .page import Block, Figure, Paragraph, Section, Table
@@ -11,8 +11,6 @@ from .sample import Sample, compare_samples
 from .scores import get_score_info
 from .trial_id import ALL
 from .trial_set import TrialSet
-
-DOTS_CAPTION = "Each dot is a seed, each bar the mean of several."
 
 
 def summarize_result(baseline: TrialSet, trial_set: TrialSet, key: str, fractions: Sequence[float]) -> str:

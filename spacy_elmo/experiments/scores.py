@@ -108,7 +108,7 @@ def main_scores(metrics: Mapping[str, Any]) -> list[str]:
     keys = sorted(weights, key=lambda key: -weights[key])
     scores = metrics["scores"]
     copied = {"cats_score": CATS_SCORES.get(scores.get("cats_score_desc"), "cats_score")}
-    return [copied.get(key, key) for key in keys if is_score(scores.get(key))]
+    return list(dict.fromkeys(copied.get(key, key) for key in keys if is_score(scores.get(key))))
 
 
 def is_score(value: object) -> TypeGuard[float]:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from .formatting import NOTHING, format_count, format_layer
+from .formatting import format_count, format_layer, format_number
 from .page import Block, Code, Paragraph, Section, Table
 from .paper import SENSES
 from .results import Result
 
 QUESTION = "Which layer knows what a word means?"
-ALL_TESTS = "all"
 
 
 def make_sense_section(results: Sequence[Result]) -> Section:
@@ -28,13 +27,13 @@ def make_sense_section(results: Sequence[Result]) -> Section:
     for result in results:
         names = [test["name"] for test in result["tests"]]
         rows = [
-            [found["name"], *(_per_cent(found["f1"].get(name)) for name in names), _per_cent(SENSES.get(found["name"]))]
+            [
+                found["name"],
+                *(format_number(score, 1) for score in (*map(found["f1"].get, names), SENSES.get(found["name"]))),
+            ]
             for found in (*result["baselines"], *result["layers"])
         ]
-        train, n_tests = (
-            result["train"],
-            sum(test["instances"] for test in result["tests"] if test["name"] != ALL_TESTS),
-        )
+        train, n_tests = result["train"], result["tests"][-1]["instances"]  # the last one is all of them together
         caption = (
             f"F1 in per cent with {result['weights']}: {format_count(train['instances'], 'training example')} of "
             f"{format_count(train['senses'], 'sense')}, {format_count(n_tests, 'test example')}. The last column is table 5 of the "
@@ -55,7 +54,3 @@ def _find_best(result: Result) -> str:
     difference = best["f1"][test] - baseline["f1"][test]
     above = "above" if difference > 0 else "below"
     return f"{text}, {abs(difference):.1f} points {above} the {baseline['name']} ({baseline['f1'][test]:.1f})."
-
-
-def _per_cent(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.1f}"

@@ -195,11 +195,14 @@ def _spell(name: str) -> str:
 
 
 def _find_missing(found: dict[str, Any], required: dict[str, tuple[type, ...]]) -> list[str]:
-    """List what is missing, or of another type, or a number that is not finite."""
+    """List what is missing, or of another type, or a number that is not finite, or a list of something else than texts."""
     return [
         name
         for name, types in required.items()
-        if name not in found or not isinstance(found[name], types) or (types == NUMBER and not is_score(found[name]))
+        if name not in found
+        or not isinstance(found[name], types)
+        or (types == NUMBER and not is_score(found[name]))
+        or (types == (list,) and not all(isinstance(item, str) for item in found[name]))
     ]
 
 

@@ -49,7 +49,7 @@ def make_variant(config: Config, variant: Variant) -> Config:
     variant (Variant): The variant.
     RETURNS (Config): The changed config.
     """
-    config = config.copy()
+    original, config = config, config.copy()
     at_input, at_output = PLACES[variant.place]
     slots = list(_find_slots(config.get("components", {})))
     if not slots:
@@ -59,7 +59,6 @@ def make_variant(config: Config, variant: Variant) -> Config:
         )
     for slot in slots:
         listener = {**slot.tok2vec["elmo_in"], **variant.settings}
-        registry.resolve({"listener": listener})  # refuses settings that it does not have, before hours of training
         if slot.tok2vec.get("embed") is None and not at_input:
             raise ValueError(
                 f"The variant {variant.name!r} has no ELMo at the input, and the {TOK2VEC} of the config has no embed either: nothing "
@@ -74,6 +73,7 @@ def make_variant(config: Config, variant: Variant) -> Config:
                 f"The variant {variant.name!r} has ELMo at the output, but the {TOK2VEC} of the config has no encoder, and no "
                 f"{CLASSIFIER} around it. Give it an encoder (encode)."
             )
+        _check_listener(listener, original)
     if not at_input and not at_output:
         _remove_elmo(config)
     return config
@@ -93,6 +93,13 @@ def _find_slots(section: Section, classifier: Section | None = None) -> Iterator
     for value in section.values():
         if isinstance(value, dict):
             yield from _find_slots(value, classifier)
+
+
+def _check_listener(listener: Section, config: Config) -> None:
+    """Refuse settings that a listener does not have, before hours of training. Its values may be variables of the config."""
+    config = config.copy()
+    config["listener"] = listener
+    registry.resolve({"listener": config.interpolate()["listener"]})
 
 
 def _remove_elmo(config: Config) -> None:

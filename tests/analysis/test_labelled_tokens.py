@@ -127,6 +127,17 @@ def test_unknown_attributes() -> None:
         label_reader("no_such")
 
 
+@pytest.mark.parametrize(
+    ("attribute", "kind"), [("", "Underscore"), ("_", "Underscore"), ("nbor", "method"), ("vector", "ndarray")]
+)
+def test_attributes_that_are_no_labels(nlp: Language, attribute: str, kind: str) -> None:
+    token = Doc(nlp.vocab, words=["Ada"])[0]
+    with pytest.raises(
+        ValueError, match=f"The attribute '{attribute}' of a token is no label but a .*{kind}. Probe for"
+    ):
+        label_reader(attribute)(token)
+
+
 def test_docs_without_labels_or_tokens(nlp: Language, doc: Doc) -> None:
     with pytest.raises(
         ValueError, match="None of the 5 tokens of train.spacy has the attribute 'dep'. Was it annotated"

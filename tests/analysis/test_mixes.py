@@ -74,7 +74,7 @@ def test_command_prints_and_draws(nlp: Language, tmp_path: Path) -> None:
     printed = run("mixes", tmp_path / "pipeline", "--output", output)
     assert "both.elmo_out 0.143 0.286 0.571 1.000" in printed
     texts = [text.text for text in ElementTree.parse(output).getroot().iter(f"{SVG}text")]
-    assert texts[1:4] == ["Token layer", "LSTM 1", "LSTM 2"]
+    assert texts[1:4] == ["token layer", "LSTM layer 1", "LSTM layer 2"]
     assert texts[4:9] == ["both.elmo_in", "0.25", "0.25", "0.50", "gamma 0.50"]
 
 
@@ -101,9 +101,9 @@ def test_mixes_of_different_depth_are_drawn_together() -> None:
     svg = draw_mixes(DEPTHS)
     texts = [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
     assert texts[1:] == [
-        "Token layer",
-        "LSTM 1",
-        "LSTM 2",
+        "token layer",
+        "LSTM layer 1",
+        "LSTM layer 2",
         "a",
         "0.50",
         "0.50",

@@ -53,6 +53,16 @@ def test_sentences_of_a_file(nlp: Language, tmp_path: Path) -> None:
     assert [doc.text for doc in others] == ["It is far."]
 
 
+def test_quotation_marks_are_part_of_the_sentence(nlp: Language, tmp_path: Path) -> None:
+    text = 'play\tverb\t"They play," she said.\nplay\tnoun\t"A play\n'
+    (tmp_path / "uses.tsv").write_text(text, encoding="utf8")
+    uses, _ = read_uses(nlp, tmp_path / "uses.tsv")
+    assert [(use.sense, use.token.doc.text) for use in uses] == [
+        ("verb", '"They play," she said.'),
+        ("noun", '"A play'),
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -61,6 +71,8 @@ def test_sentences_of_a_file(nlp: Language, tmp_path: Path) -> None:
             r"Line 1 of .*uses.tsv must be a word, its sense and a sentence, separated by tabs, got",
         ),
         ("play\tverb\tHe played.", r"The sentence 'He played.' in .*uses.tsv has no token 'play'"),
+        ("", r"uses.tsv has no sentence with a word and its sense. Each line should have the three"),
+        ("\t\tIt is far.", r"uses.tsv has no sentence with a word and its sense"),
     ],
 )
 def test_sentences_that_cannot_be_used(nlp: Language, tmp_path: Path, line: str, message: str) -> None:

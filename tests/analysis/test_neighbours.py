@@ -78,3 +78,9 @@ def test_uses_are_read_and_written() -> None:
     assert mark_use(use) == "They don't [play] chess."
     assert mark_use(use, width=5) == "…n't [play] che…"
     assert mark_use(use, width=20) == "They don't [play] chess."
+
+
+def test_only_the_use_is_in_square_brackets() -> None:
+    doc = Doc(Vocab(), words=["see", "[", "1", "]", "the", "bank"])
+    assert mark_use(doc[5]) == "see ( 1 ) the [bank]"
+    assert mark_use(doc[1]) == "see [(] 1 ) the bank"

@@ -5,7 +5,7 @@ import random
 import numpy
 import pytest
 
-from spacy_elmo.analysis.ngrams import Ids, KneserNey, read_trigrams, unigram_perplexity
+from spacy_elmo.analysis.ngrams import Ids, KneserNey, Order, read_trigrams, unigram_perplexity
 
 BEGIN, END = 0, 1
 SIZE = 20
@@ -41,6 +41,16 @@ def test_probabilities_of_all_words_sum_to_one(sentences: list[list[int]], backw
         p_K = model.probabilities(numpy.asarray([[*context, word] for word in words]))
         assert p_K.min() > 0
         assert p_K.sum() == pytest.approx(1)
+
+
+def test_discounts_are_positive() -> None:
+    # Two n-grams occur once, one twice, twenty three times: the estimate for two would be 2 - 3 * 1/2 * 20 = -28.
+    keys_N = numpy.repeat(numpy.arange(23), [1, 1, 2, *[3] * 20])
+    order = Order.count(keys_N, 30)
+    assert order.discounts_3.tolist() == [0.5, 1.0, 1.5]
+    p_K = order.interpolate(numpy.arange(30), 30, numpy.full(30, 1 / 30))
+    assert p_K.min() > 0
+    assert p_K.sum() == pytest.approx(1)
 
 
 def test_seen_trigrams_are_likelier(sentences: list[list[int]]) -> None:

@@ -66,6 +66,13 @@ def test_the_nearest_average_is_the_sense(nlp: Language) -> None:
     assert results.baselines == ["first sense", "most frequent sense"]
 
 
+def test_name_of_all_test_sets_together(nlp: Language) -> None:
+    test = [use(30, "river")]
+    with pytest.raises(ValueError, match="A test set has the name 'all', .* Rename its file"):
+        disambiguate(nlp, TRAIN, {"all": test, "other": test}, None)
+    assert f1(disambiguate(nlp, TRAIN, {"all": test}, None), "LSTM layer 1", "all") == 100
+
+
 def test_words_of_an_instance_are_averaged(nlp: Language) -> None:
     both = SenseSentence(["0", "160"], [Instance(0, 2, BANK, ["money"])])  # together, 80 degrees
     assert f1(disambiguate(nlp, TRAIN, {"test": [both]}, None), "LSTM layer 1") == 100

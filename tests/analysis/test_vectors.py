@@ -7,7 +7,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 import spacy_elmo.pipeline  # noqa: F401  registers doc._.elmo_layers
-from spacy_elmo.analysis.vectors import doc_layers, doc_vectors, layer_name, stack_vectors, unit_vectors
+from spacy_elmo.analysis.layer_name import layer_name
+from spacy_elmo.analysis.vectors import doc_layers, doc_vectors, stack_vectors, unit_vectors
 
 
 @pytest.fixture

@@ -142,6 +142,14 @@ def test_convert_records_the_language(tmp_path: Path) -> None:
     assert "language de" in run("convert", tmp_path / "german", tmp_path / "small", "--precision", "int8")
     assert load_weights(tmp_path / "small").config == load_weights(tmp_path / "german").config
     assert "language nl" in run("convert", tmp_path / "small", tmp_path / "dutch", "--lang", "nl")
+    assert "spaCy has no language 'deutsch'" in run(
+        "convert", tmp_path / "weights", tmp_path / "x", "--lang", "deutsch"
+    )
+    assert "spaCy has no" not in run("convert", tmp_path / "weights", tmp_path / "x", "--lang", "ja")  # needs a package
+    warning = "The format bilm-tf cannot store the language 'de': it was left out"
+    assert warning in run("convert", tmp_path / "german", tmp_path / "published", "--to", "bilm-tf")
+    assert "cannot store" not in run("convert", tmp_path / "weights", tmp_path / "published", "--to", "bilm-tf")
+    assert "cannot store" not in run("convert", tmp_path / "german", tmp_path / "same")
     message = run("convert", tmp_path / "weights", tmp_path / "out", "--lang", "to German", code=1)
     assert "lang must be the code of a language, such as 'de', got 'to German'" in message
 

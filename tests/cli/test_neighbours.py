@@ -40,6 +40,18 @@ def test_neighbours_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert 0.2 < lstm_layer["similarity"] < 0.99
 
 
+def test_recorded_command_repeats_the_run(weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / "text.txt"
+    text.write_text("数 学\n", encoding="utf8")
+    options = ["--lang", "zh", "--segmenter", "char", "--tokenized", "--weights", weights, "--output", "found.json"]
+    run("neighbours", text, "/[数]学", "-n", "1", *options)
+    assert json.loads(Path("found.json").read_text(encoding="utf8"))["command"] == (
+        "python -m spacy elmo neighbours text.txt '/[数]学' --n 1 --limit 0 --lang zh --segmenter char --tokenized --weights "
+        f"{Path(weights).name} --output found.json"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

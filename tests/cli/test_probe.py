@@ -42,7 +42,7 @@ def test_labels_only_in_test(weights: str, paths: list[Path]) -> None:
     doc = Doc(spacy.blank("en").vocab, words=["a", "b", "b"], tags=["NN", "XX", "XX"])
     DocBin(docs=[doc]).to_disk(paths[2])
     output = run("probe", weights, *paths, "--seeds", "1", "--epochs", "1")
-    assert "Labels that are in the test data only: XX" in output
+    assert "Labels that are not in the training data: XX" in output
     assert "All predictions for them are wrong: 2 tokens." in output
 
 

@@ -42,6 +42,9 @@ def test_commands_use_it(chinese_weights: str, tmp_path: Path) -> None:
     assert "raw text in the language 'zh', cut by 'jieba'" in shown
     assert "17 predictions" in run("evaluate", chinese_weights, text, "--segmenter", "char")
     assert "[数学]" in run("neighbours", text, "[数学]是书。", "-w", chinese_weights, "--lang", "zh", "-n", "1")
+    assert "2 sentences, 10 tokens" in run("contextuality", chinese_weights, text, "--lang", "zh")
+    shown = run("contextuality", chinese_weights, text, "--lang", "zh", "--segmenter", "char")
+    assert "2 sentences, 15 tokens" in shown
     message = "'数学' in square brackets is not one token"
     arguments = ("-w", chinese_weights, "--lang", "zh", "--segmenter", "char")
     with pytest.warns(UserWarning, match="trained on words as 'jieba' cuts them"):

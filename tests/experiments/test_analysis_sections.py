@@ -15,6 +15,9 @@ from spacy_elmo.experiments.results import Result, read_result
 from spacy_elmo.experiments.sense_section import make_sense_section
 
 from .written_results import contextuality, neighbours, probe, senses, write_grid_result
+from .written_trials import write_trials
+
+GRID: Result = {"kind": "grid", "command": "python", "question": "Does it help?", "paper_table": None, "variants": []}
 
 
 def answers_of(section: Section) -> list[str]:
@@ -70,6 +73,11 @@ def test_senses() -> None:
         ["first sense", "60.0", "66.0", "62.0", "65.9"],
         ["LSTM layer 2", "64.5", "64.5", "64.5", "69.0"],
     ]
+
+
+def test_senses_of_one_test_set_of_any_name() -> None:
+    (table,) = tables_of(make_sense_section([senses(tests=[{"name": "all", "instances": 150}])]))
+    assert "150 test examples" in table.caption
 
 
 def test_senses_that_are_worse_than_a_baseline_or_have_none() -> None:
@@ -143,13 +151,49 @@ def test_grids_of_two_tasks_share_a_table(tmp_path: Path) -> None:
     ]
 
 
+def test_grids_with_other_variants_of_the_same_question(tmp_path: Path) -> None:
+    grids: list[tuple[Result, Path]] = []
+    for task, names in (("one", "ab"), ("two", "cb")):
+        result = {**GRID, "variants": [{"name": name, "title": name.upper()} for name in names]}
+        for name in names:
+            config = {"test": f"{task}/test.spacy"}
+            write_trials(tmp_path / task / name, {100.0: [0.5, 0.5]}, config=config)
+        grids.append((result, tmp_path / task))
+    (table,) = tables_of(make_grid_section(grids))
+    assert [list(row) for row in table.rows] == [
+        ["A", "50.00 ± 0.00", "–"],
+        ["B", "50.00 ± 0.00", "50.00 ± 0.00"],
+        ["C", "–", "50.00 ± 0.00"],
+    ]
+
+
+def test_grid_says_what_is_missing(tmp_path: Path) -> None:
+    result = {**GRID, "variants": [{"name": name, "title": name.upper()} for name in "abcd"]}
+    config = {"test": "data/test.spacy"}
+    write_trials(tmp_path / "a", {10.0: [0.5, 0.6]}, config=config)
+    write_trials(tmp_path / "b", {10.0: [0.2], 100.0: [0.8]}, config=config)
+    (tmp_path / "b" / "10" / "1").mkdir()
+    section = make_grid_section([(result, tmp_path)])
+    assert answers_of(section) == [
+        "Named entities, F, data, 10% of the training data: ‘A’ scores highest, 55.0 on average. Each of its 2 seeds is above "
+        "every other one."
+    ]
+    assert tables_of(section)[0].header == ["Variant", "Named entities, F, data, 10% of the training data"]
+    assert [block.text for block in section.blocks if isinstance(block, Paragraph) and block.kind == "note"] == [
+        "data: No trial of ‘C’ and ‘D’ is finished.",
+        "data: ‘B’ also has trials with 100% of the training data. They are left out here, since not all others have them.",
+        "data: ‘B’ has 1 trial that did not finish, left out here.",
+        "data: The numbers of seeds differ: ‘A’ has 2 seeds and ‘B’ has 1 seed.",
+    ]
+
+
 def test_mixes_are_those_of_the_variant_with_most_of_them(tmp_path: Path) -> None:
     layers = write_grid_result(tmp_path / "layers", "layers", {"lambda_1": [0.3], "no_elmo": [0.2]})
     places = write_grid_result(tmp_path / "places", "places", {"input": [0.3], "both": [0.4, 0.4], "output": [0.2]})
     section = make_mix_question([read_grid(layers), read_grid(places)])
     assert section is not None
     assert answers_of(section) == [
-        "‘wnut17.ner.input’ gives LSTM 1 the most weight, 0.50; ‘wnut17.ner.output’ gives LSTM 1 the most weight, 0.50. Equal weights would be "
+        "‘wnut17.ner.input’ gives LSTM layer 1 the most weight, 0.50; ‘wnut17.ner.output’ gives LSTM layer 1 the most weight, 0.50. Equal weights would be "
         "0.33."
     ]
     assert isinstance(section.blocks[-1], Code)
@@ -168,6 +212,15 @@ def test_mixes_are_those_of_the_variant_with_most_of_them(tmp_path: Path) -> Non
             json.dumps({**probe(), "probes": None} | {"kind": "senses"}),
             "has no 'train'. Write it again with `spacy elmo senses",
         ),
+        ("[" * 100_000, "cannot be read: maximum recursion depth"),
+        ('{"kind": []}', "it has the kind \\[\\]"),
+        (
+            json.dumps(probe(probes=3)),
+            "'probes' must be a list, got 3. Write it again with `spacy elmo probe --output`",
+        ),
+        (json.dumps({**GRID, "variants": [{"name": "a"}]}), "each variant needs a name and a title"),
+        (json.dumps({**GRID, "paper_table": []}), "paper_table is a number or null"),
+        (json.dumps({**GRID, "explanation": 3}), "the explanation a text"),
     ],
 )
 def test_what_is_not_a_result(text: str, message: str, tmp_path: Path) -> None:

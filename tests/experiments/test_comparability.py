@@ -18,6 +18,8 @@ def test_common_fractions_are_enough(tmp_path: Path, baseline: Path) -> None:
         compare(baseline, small)
     both = write_trials(tmp_path / "both", {10.0: [0.5, 0.6], 100.0: [0.9]})
     page = compare(small, both)
+    assert "‘Small’ and ‘Both’ were trained on 10% of my train.spacy (20 documents)." in str(page.sections[0].blocks)
+    assert "were trained on my train.spacy (200 documents)." in str(compare(baseline, both).sections[0].blocks)
     assert "With 10% of the training data: ‘Both’ scores 20.0 points higher than ‘Small’" in str(page.blocks)
 
 

@@ -7,10 +7,16 @@ from spacy_elmo.experiments.formatting import (
     format_difference,
     format_duration,
     format_fractions,
+    format_number,
     format_sample,
     format_seeds,
 )
 from spacy_elmo.experiments.sample import Sample
+
+
+def test_numbers() -> None:
+    assert [format_number(0.125, digits) for digits in (1, 3)] == ["0.1", "0.125"]
+    assert format_number(None, 2) == "–"
 
 
 def test_samples() -> None:

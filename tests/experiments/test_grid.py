@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from confection import Config
 
-from spacy_elmo.experiments.grid import load_grid
+from spacy_elmo.experiments.grid import load_grid, prepare_grid
 from spacy_elmo.experiments.grid_trials import read_variants
 from spacy_elmo.experiments.variants import Variant
+from spacy_elmo.files.atomic import write_file
 
 from ..command_line import run
-from .tagger import TAGGER_CONFIG
+from .tagger import TAGGER_CONFIG, make_trials, mark_as_finished
 from .written_trials import write_trials
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -88,13 +89,19 @@ def test_what_is_not_a_grid(old: str, new: str, message: str, tmp_path: Path) ->
         load_grid(tmp_path / "grid.cfg")
 
 
-@pytest.mark.slow
-def test_grid_trains_each_variant_and_resumes(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def grid_of_a_tagger(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tagger with ELMo, a grid of it, and their data, in the working directory."""
     monkeypatch.chdir(corpus)
     before, after = TAGGER_CONFIG.split("[components.tagger.model.tok2vec]")
     text = before.replace('["tagger"]', '["elmo", "tagger"]') + ELMO + after.split("[training]\n")[1]
     Path("tagger.cfg").write_text(text, encoding="utf8")
     Path("grid.cfg").write_text(GRID, encoding="utf8")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("grid_of_a_tagger")
+def test_grid_trains_each_variant_and_resumes() -> None:
     words = ["tagger.cfg", "out", "--grid", "grid.cfg", "--test", "test.spacy"]
     paths = ["--paths.train", "train.spacy", "--paths.dev", "dev.spacy"]
     output = run("trials", *words, "--seeds", "1", *paths)
@@ -119,6 +126,18 @@ def test_grid_trains_each_variant_and_resumes(corpus: Path, monkeypatch: pytest.
     assert (with_elmo.name, with_elmo.seeds, with_elmo.config["pipeline"]) == ("with", [0, 1], ["elmo", "tagger"])
     tok2vec = Config().from_disk("out/with/config.cfg")["components"]["tagger"]["model"]["tok2vec"]
     assert (tok2vec["elmo_in"]["layers"], tok2vec["elmo_out"]["layers"]) == ("top", "top")
+
+
+@pytest.mark.usefixtures("grid_of_a_tagger")
+def test_refused_grid_leaves_the_files_of_finished_trials() -> None:
+    runs, files = prepare_grid(Path("grid.cfg"), make_trials(Path()))
+    for path, text in files.items():
+        write_file(path, text)
+    mark_as_finished(runs["without"])
+    words = ["tagger.cfg", "out", "--grid", "grid.cfg", "--test", "test.spacy", "--training.max_steps", "7"]
+    output = run("trials", *words, "--paths.train", "train.spacy", "--paths.dev", "dev.spacy", code=1)
+    assert "The existing trials in out/without differ in the config or its overrides" in output
+    assert {path: path.read_text(encoding="utf8") for path in files} == files
 
 
 def test_grid_of_a_config_without_elmo_writes_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:

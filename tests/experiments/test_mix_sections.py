@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from spacy_elmo.experiments.page import figures_of
 from spacy_elmo.experiments.trial_id import TRIAL_METRICS
 
@@ -16,6 +18,14 @@ def test_mixes_with_the_same_name_are_not_averaged(tmp_path: Path, baseline: Pat
     figure = next(figure for figure in figures_of(compare(baseline, elmo)) if figure.name == "mixes-1")
     assert "1.00" in figure.svg
     assert "0.50" not in figure.svg
+
+
+def test_damaged_mixes_are_refused(tmp_path: Path, baseline: Path) -> None:
+    elmo = write_trials(tmp_path / "elmo", {100.0: [0.50]}, mixes=[{"component": "ner", "part": ""}])
+    with pytest.raises(
+        ValueError, match="elmo is not a directory of trials with learned mixes, or a damaged one: 'weights'"
+    ):
+        compare(baseline, elmo)
 
 
 def test_learned_mixes_are_drawn(tmp_path: Path, baseline: Path) -> None:

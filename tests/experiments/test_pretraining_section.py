@@ -1,6 +1,7 @@
 """The section about a pretraining shows what its directory has."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ def test_scores_of_the_pretraining_itself(tmp_path: Path) -> None:
     section = make_pretraining_section(directory)
     assert list(figures_of(section)) == []
     assert tables_of(section)[CAPTION][2] == ["Mean of the two", "85.5"]
+
+
+def test_newer_scores_are_shown(tmp_path: Path) -> None:
+    directory = write_pretraining(tmp_path / "bilm")
+    scores = {f"perplexity_{name}": 50.0 for name in ("forward", "backward", "mean", "unigram")}
+    (directory / "scores.json").write_text(json.dumps(scores), encoding="utf8")
+    for time, expected in ((1, "85.5"), (3, "50.0")):
+        os.utime(directory / "perplexity.json", (2, 2))
+        os.utime(directory / "scores.json", (time, time))
+        assert tables_of(make_pretraining_section(directory))[CAPTION][2] == ["Mean of the two", expected]
 
 
 def test_directories_without_a_pretraining(tmp_path: Path) -> None:

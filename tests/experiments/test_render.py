@@ -47,6 +47,11 @@ def test_html_has_all_blocks_in_order() -> None:
     assert page.tags("html") == [{"lang": "en"}]
 
 
+def test_one_word_of_a_text_is_marked() -> None:
+    table = Table("Uses", ["We [play] <b>."], [["The [bank] (1) and [2]"]], "texts")
+    assert HTMLReader(to_html(Section("Uses", [table]))).texts_in("mark") == ["play", "bank"]
+
+
 def test_html_is_one_file_that_works_for_all() -> None:
     text = to_html(PAGE)
     page = HTMLReader(text)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,21 @@ def test_report_of_results(tmp_path: Path) -> None:
     assert read.texts_in("mark").count("play") == 10
     assert "0.900 A new" in read.texts_in("li")
     assert "<b>." in read.texts_in("li")
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (probe(probes=[]), "result.json is not what `spacy elmo probe --output` writes, or a damaged one"),
+        (senses(tests=[{}]), "result.json is not what `spacy elmo senses --output` writes, or a damaged one: 'name'"),
+        ({**contextuality(), "layers": [3]}, "not what `spacy elmo contextuality --output` writes"),
+        ({**neighbours(), "uses": [{}]}, "not what `spacy elmo neighbours --output` writes"),
+    ],
+)
+def test_damaged_results(result: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("result.json").write_text(json.dumps(result), encoding="utf8")
+    assert message in run("report", "report.html", "result.json", code=1)
 
 
 @pytest.mark.parametrize(

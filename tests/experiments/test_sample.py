@@ -54,6 +54,7 @@ def test_statistics_by_hand() -> None:
             "‘B’ scores 1.0 points higher than ‘A’: 41.0 against 40.0, with one seed each. Another seed may give another "
             "result: run several.",
         ),
+        ([42], [42], "‘B’ scores as high as ‘A’: 42.0, with one seed each."),
         ([41, 43], [42], "‘B’ scores as high as ‘A’: 42.0 on average."),
         ([41, 43.001], [42], "‘B’ scores as high as ‘A’: 42.0 on average."),
     ],

@@ -76,6 +76,17 @@ def test_settings_that_a_listener_does_not_have_are_refused() -> None:
         vary(load("ner"), "input", layers="bottom")
 
 
+def test_settings_may_be_variables_of_the_config() -> None:
+    config = load("ner")
+    block = config["components"]["ner"]["model"]["tok2vec"]
+    block["elmo_in"]["dropout"] = "${training.dropout}"
+    variant = vary(config, "both", l2="${training.dropout}")["components"]["ner"]["model"]["tok2vec"]
+    assert variant["elmo_in"] == {**block["elmo_in"], "l2": "${training.dropout}"}
+    assert variant["elmo_out"]["dropout"] == "${training.dropout}"
+    with pytest.raises(ConfigValidationError, match="dropout"):
+        vary(config, "both", dropout="${training.train_corpus}")
+
+
 def test_configs_without_a_place_for_elmo_are_refused() -> None:
     with pytest.raises(ValueError, match=r"No component of the config has a spacy_elmo.Tok2Vec.v1 with .* as elmo_in"):
         vary(load("ner_baseline"), "input")
