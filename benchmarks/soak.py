@@ -5,7 +5,7 @@
 
 Cases: pretrain (steps of a small model, with evaluations and checkpoints), pipe (tokens through `nlp.pipe`, with ever new
 words), call (tokens through `nlp()`), train (updates of an ner that listens to elmo), load (pipelines that are loaded, used
-once and dropped). A case ends after so many minutes, or after the amount, if one is given.
+once and dropped). A case ends after so many minutes, or after the amount, if one is given; `pretrain` has no amount.
 
 TEXT.txt has one text per line, at least 1,000. The case runs in a process of its own. A row has the highest values that were
 seen since the last row, looking every second: anonymous memory, and pages of files, such as a text that is mapped, which the
@@ -123,7 +123,7 @@ def watch(arguments: argparse.Namespace) -> Iterator[tuple[float, int, Memory]]:
 
 
 def run(arguments: argparse.Namespace, done: Any) -> None:
-    """Run a case in this process, up to its amount."""
+    """Run a case in this process, up to its amount; `pretrain`, which counts its own steps, up to the last of them."""
     warnings.simplefilter("ignore")
     for n in CASES[arguments.case](arguments, done):
         done.value += n

@@ -328,9 +328,12 @@ class Elmo(Tok2Vec):
             )
 
     def provide_layers(self, docs: list[Doc], *, is_train: bool) -> list[Floats3d]:
-        """Give a listener the layers of docs, computing those that are missing or another component's.
+        """Give a listener the layers of docs, computing those that are missing.
 
         They are left on the docs for the next listener. Doc.tensor is not touched: it may be another tok2vec's.
+
+        Existing layers are used if they have the name of this component, the tokens of the doc and the shape of this biLM. Their
+        weights are not compared: a doc of a pipeline with other weights must pass this component before its listeners.
 
         docs (list[Doc]): The docs.
         is_train (bool): Whether the listener is being trained: then outputs are worth caching.

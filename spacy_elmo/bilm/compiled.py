@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from functools import cache
 from typing import TypeVar, cast
 
 import torch
@@ -11,10 +10,10 @@ from .threads import make_lock
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_functions: dict[Callable[..., object], Callable[..., object]] = {}
 _compiling = make_lock()
 
 
-@cache
 def compiled(function: F) -> F:
     """Let TorchScript run a function: without Python's lock, so that several threads can run at the same time. No compiler
     is needed.
@@ -23,10 +22,11 @@ def compiled(function: F) -> F:
     RETURNS (Callable): The function for TorchScript, or where that is missing the function itself.
     """
     with _compiling:  # threads that come at the same time wait for the first one, which takes a second
-        return cast(F, _compile(function))
+        if function not in _functions:
+            _functions[function] = _compile(function)
+        return cast(F, _functions[function])
 
 
-@cache
 def _compile(function: F) -> F:
     try:
         with warnings.catch_warnings():

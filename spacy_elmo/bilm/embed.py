@@ -33,7 +33,7 @@ def embed_sentences(
     RETURNS (list[Tensor]): One layers_LTW for each sentence, in the order of the sentences, without the marks.
     """
     results: list[Tensor] = [torch.empty(0)] * len(sentences)
-    for batch in _batch_by_length([len(sentence) + 2 for sentence in sentences], max_batch_items):
+    for batch in batch_by_length([len(sentence) + 2 for sentence in sentences], max_batch_items):
         state = bilm.start(len(batch), initial_state)
         layers, _ = run_batch(bilm, [sentences[i] for i in batch], state, encode_words=encode_words, to_end=False)
         for i, layers_LTW in zip(batch, layers, strict=True):
@@ -93,8 +93,13 @@ def _reorder(state: State, order: list[int]) -> State:
     return State(state.hidden[:, :, order], state.cell[:, :, order])
 
 
-def _batch_by_length(lengths: Sequence[int], max_items: int) -> Iterator[list[int]]:
-    """Group sentences into batches of at most `max_items` tokens, the longest sentences first."""
+def batch_by_length(lengths: Sequence[int], max_items: int) -> Iterator[list[int]]:
+    """Group sentences into batches, the longest sentences first.
+
+    lengths (Sequence[int]): The number of tokens of each sentence, with sentence marks.
+    max_items (int): The maximum number of tokens in a batch. A longer sentence is alone.
+    YIELDS (list[int]): The indices of the sentences of a batch.
+    """
     batch: list[int] = []
     n_items = 0
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):

@@ -11,7 +11,7 @@ from .prediction import DirectionWeights
 from .products import Matrix, can_pack, pack, unpack
 
 # A packed product takes some microseconds more to start. For a single row, that pays only from this many weights on.
-MANY_WEIGHTS = 2**20
+WORTH_PACKING = 2**20
 
 
 def pack_layers(bilm: BiLM) -> BiLM:
@@ -75,7 +75,7 @@ def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
 def _pack_if_large(matrix: Matrix) -> Matrix:
     """Pack weights that are at times multiplied with a single row, unlike those of the input."""
     weight_KM = matrix.weight
-    return Matrix(pack(weight_KM) if weight_KM.numel() >= MANY_WEIGHTS else weight_KM.detach().clone())
+    return Matrix(pack(weight_KM) if weight_KM.numel() >= WORTH_PACKING else weight_KM.detach().clone())
 
 
 def _unpack_direction(direction: DirectionWeights) -> DirectionWeights:

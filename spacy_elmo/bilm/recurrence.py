@@ -113,10 +113,11 @@ class Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Run the layer backwards. `d_x` is the gradient of the loss with respect to x."""
+        d_y_ANP, d_hidden_ABP, d_cell_ABH = gradients
         differentiate = compiled(_differentiate)
         tasks = [
-            partial(differentiate, *(gradient[a] for gradient in gradients), *ctx.directions[a], ctx.sizes, ctx.keep)
-            for a in (0, 1)
+            partial(differentiate, d_y_ANP[a], d_hidden_ABP[a], d_cell_ABH[a], weights, kept, ctx.sizes, ctx.keep)
+            for a, (weights, kept) in enumerate(ctx.directions)
         ]
         found = zip(*run_side_by_side(tasks), strict=True)
         return *(None if parts[0] is None else torch.stack(parts) for parts in found), None, None, None, None

@@ -8,8 +8,8 @@ from torch import Tensor
 class State(NamedTuple):
     """The state of the LSTMs between two tokens, for every layer and direction.
 
-    hidden_LABP (Tensor): The projected outputs, which are inputs of the next step.
-    cell_LABH (Tensor): The memory cells.
+    hidden (Tensor): hidden_LABP, the projected outputs, which are inputs of the next step.
+    cell (Tensor): cell_LABH, the memory cells.
     """
 
     hidden: Tensor

@@ -63,13 +63,14 @@ def leave_threads_to_tasks() -> Iterator[None]:
     """Within this context, torch's threads are for the tasks of `run_side_by_side`. What the calling thread computes itself
     runs on one thread: OpenMP threads stay active for milliseconds after they have shared an operation, and would take
     the cores away from the tasks that follow."""
-    before, _left.n_threads = _left.n_threads, _left.n_threads or torch.get_num_threads()
+    n_threads, n_left = torch.get_num_threads(), _left.n_threads
+    _left.n_threads = n_left or n_threads
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(_left.n_threads)
-        _left.n_threads = before
+        torch.set_num_threads(n_threads)
+        _left.n_threads = n_left
 
 
 @cache

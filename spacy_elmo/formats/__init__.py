@@ -26,6 +26,7 @@ class Format:
     files (str): The files that it reads, for messages.
     can_write (bool): Whether weights can be written in this format.
     has_initial_state (bool): Whether the format stores the initial state of the LSTMs.
+    has_lang (bool): Whether the format stores the language of the model.
     precisions (tuple): The precisions in which it can store weights.
     """
 
@@ -33,6 +34,7 @@ class Format:
     files: str
     can_write: bool = True
     has_initial_state: bool = False
+    has_lang: bool = False
     precisions: tuple[str, ...] = ("float32",)
 
     def recognizes(self, paths: Sequence[Path]) -> bool:
@@ -75,6 +77,7 @@ FORMATS = {
         "weights_directory",
         "a directory with config.json",
         has_initial_state=True,
+        has_lang=True,
         precisions=("float32", "float16", "int8"),
     ),
     "bilm-tf": Format("bilm_tf", "options.json and weights.hdf5"),

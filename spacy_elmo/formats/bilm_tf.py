@@ -214,9 +214,11 @@ def _open_hdf5(path: Path) -> "Iterator[h5py.File]":
     try:
         with _import_h5py().File(path, "r") as file:
             yield file
-    except (ValueError, ImportError):
+    except ImportError:
         raise
     except Exception as error:  # of many kinds, if the file is damaged
+        if isinstance(error, ValueError) and str(path) in str(error):  # one of ours, about what is in the file
+            raise
         raise ValueError(f"{path} cannot be read as HDF5, or is incomplete: {error!s:.1000}") from error
 
 

@@ -5,6 +5,7 @@ and only tensors: a pickle that would run code is refused.
 """
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -66,7 +67,7 @@ def read(paths: Sequence[Path]) -> BiLM:
         config = _make_config(sizes, sizes_path, character_ids, word_ids)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"The sizes in {sizes_path} are not those of ELMoForManyLangs: {error!r}. Expected the objects 'encoder' and "
+            f"The sizes in {sizes_path} are not those of ELMoForManyLangs: {error!r:.200}. Expected the objects 'encoder' and "
             f"'token_embedder'."
         ) from None
     expected_tokens, expected_encoder = _expected_shapes(config, len(character_ids), len(word_ids))
@@ -85,12 +86,12 @@ def _find_sizes(directory: Path) -> tuple[str, dict[str, Any]]:
     if not isinstance(named, str):
         raise ValueError(f"{directory / CONFIG} has no config_path, the name of the file with the sizes.")
     name = PureWindowsPath(named).name  # separates at both kinds of slashes
-    if (directory / name).is_file():
+    if any(path.name == name for path in directory.iterdir()):
         return str(directory / name), _read_json(directory / name)
     if name in PUBLISHED_NAMES:
         return name, PUBLISHED_SIZES
     raise ValueError(
-        f"{directory / CONFIG} names {name!r} as the file with the sizes, but it is not in {directory}. Copy it there."
+        f"{directory / CONFIG} names {name!r:.80} as the file with the sizes, but it is not in {directory}. Copy it there."
     )
 
 
@@ -139,7 +140,9 @@ def _make_config(sizes: dict[str, Any], sizes_path: str, character_ids: Ids, wor
         for section, supported in (("encoder", "elmo"), ("token_embedder", "cnn")):
             name = sizes[section]["name"]
             if name.lower() != supported:
-                raise ValueError(f"The {section} must be {supported!r}, got {name!r}. Other kinds are not supported.")
+                raise ValueError(
+                    f"The {section} must be {supported!r}, got {name!r:.80}. Other kinds are not supported."
+                )
         return _translate_sizes(sizes["encoder"], sizes["token_embedder"], character_ids, word_ids)
     except ValueError as error:
         raise ValueError(f"The sizes in {sizes_path} cannot be used: {error}") from None
@@ -201,7 +204,9 @@ def _load_tensors(path: Path, expected: dict[str, Shape], source: str) -> Tensor
     if not path.is_file():
         raise ValueError(f"There is no {path.name} in {path.parent}: was the model copied whole?")
     try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickles that it does not know
+            tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # whatever a damaged or hostile file leads to; torch's message advises to run its code
         tensors = None
     if not isinstance(tensors, dict) or not all(map(_is_weight, tensors.values())):

@@ -52,7 +52,7 @@ def train_floret_vectors(
     """
     floret = _import_floret()
     nlp = spacy.blank(lang)
-    with write_directory(output, files=PIPELINE_FILES) as draft, TemporaryDirectory(dir=draft.parent) as temporary:
+    with write_directory(output, files=PIPELINE_FILES) as draft, TemporaryDirectory(dir=draft) as temporary:
         corpus = prepare_corpus(
             source,
             Path(temporary) / "corpus",

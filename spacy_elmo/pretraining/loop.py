@@ -58,21 +58,25 @@ def train_steps(
     model = learner.model
     module: torch.nn.Module | None = None
     # Python's garbage collection would otherwise look at all objects of the process, hundreds of thousands, again and again.
+    gc.collect()
     gc.freeze()
-    start = time.perf_counter()
-    for batch in islice(learner.streams, n_steps - learner.n_steps_done):
-        if module is None or learner.n_steps_done == n_softmax_steps:
-            model.bilm.requires_grad_(learner.n_steps_done >= n_softmax_steps)
-            # DistributedDataParallel looks at requires_grad once, so the model is wrapped again when that changes.
-            module = processes.join_gradients(model)
-        learn_rate = learner.optimizer.param_groups[0]["lr"]
-        loss, grad_norm = _learn(module, learner, batch, settings, processes)
-        learner.schedule.step()
-        learner.n_steps_done += 1
-        n_predicted = int((batch.targets_AN != NO_TARGET).sum())
-        seconds = time.perf_counter() - start
-        yield Step(learner.n_steps_done, loss, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+    try:
         start = time.perf_counter()
+        for batch in islice(learner.streams, n_steps - learner.n_steps_done):
+            if module is None or learner.n_steps_done == n_softmax_steps:
+                model.bilm.requires_grad_(learner.n_steps_done >= n_softmax_steps)
+                # DistributedDataParallel looks at requires_grad once, so the model is wrapped again when that changes.
+                module = processes.join_gradients(model)
+            learn_rate = learner.optimizer.param_groups[0]["lr"]
+            loss, grad_norm = _learn(module, learner, batch, settings, processes)
+            learner.schedule.step()
+            learner.n_steps_done += 1
+            n_predicted = int((batch.targets_AN != NO_TARGET).sum())
+            seconds = time.perf_counter() - start
+            yield Step(learner.n_steps_done, loss, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
+            start = time.perf_counter()
+    finally:
+        gc.unfreeze()
 
 
 @leave_threads_to_tasks()

@@ -1,19 +1,20 @@
 """The perplexity of a text under a language model: with the full softmax, each sentence on its own."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log
 
 import torch
 
-from ..bilm.embed import run_batch
+from ..bilm.embed import batch_by_length, run_batch
 from .language_model import LanguageModel
 from .vocabulary import Vocabulary
 
-CHUNK_SENTENCES = 2000  # sorted by length together
+CHUNK_SENTENCES = 2000  # put into batches together
 MAX_BATCH_ITEMS = 4096
+LARGEST_LOSS = 700  # nats per word: the exponential function of much more is too large for a float
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Likelihood:
         if not self.n_predicted:
             raise ValueError("There is no sentence to predict: the text is empty.")
         forward, backward, unigram = (
-            exp(min(total / self.n_predicted, 700)) for total in (self.forward, self.backward, self.unigram)
+            _perplexity(total / self.n_predicted) for total in (self.forward, self.backward, self.unigram)
         )
         return {"forward": forward, "backward": backward, "mean": (forward + backward) / 2, "unigram": unigram}
 
@@ -75,8 +76,8 @@ def measure_likelihood(
     total = Likelihood()
     rest = iter(sentences)
     while chunk := list(islice(rest, CHUNK_SENTENCES)):
-        for batch in _batches(sorted(chunk, key=len)):
-            total += _measure_batch(model, vocabulary, batch)
+        for batch in batch_by_length([len(sentence) + 2 for sentence in chunk], MAX_BATCH_ITEMS):
+            total += _measure_batch(model, vocabulary, [chunk[i] for i in batch])
             if is_stopped():
                 return total
     return total
@@ -95,15 +96,8 @@ def check_finite_perplexity(perplexity: float, step: int) -> None:
         )
 
 
-def _batches(sentences: list[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    batch: list[Sequence[str]] = []
-    for sentence in sentences:
-        if batch and (len(batch) + 1) * (len(sentence) + 2) > MAX_BATCH_ITEMS:
-            yield batch
-            batch = []
-        batch.append(sentence)
-    if batch:
-        yield batch
+def _perplexity(loss: float) -> float:
+    return inf if loss > LARGEST_LOSS else exp(loss)
 
 
 @torch.no_grad()

@@ -124,7 +124,7 @@ class PretrainingRun:
             self.extension = Extension(n_before, self.n_steps, n_done + 1, *rates)
         if self.progress.initial_perplexity is not None:
             # The biLM is trained by now, and stays so if a longer run would have started with it later.
-            self.n_softmax_steps = min(self.n_softmax_steps, n_done)
+            self.n_softmax_steps = 0
 
     def execute(self, report: Report) -> Result:
         """Train to the last step, and evaluate the best model.

@@ -22,16 +22,16 @@ SENTENCE = ["a", "naïve", "duck", "sat"]
 
 @pytest.fixture(params=[1, 2**20], ids=["all packed", "input packed"])
 def frozen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> BiLM:
-    monkeypatch.setattr(packed, "MANY_WEIGHTS", request.param)
+    monkeypatch.setattr(packed, "WORTH_PACKING", request.param)
     return freeze(random_bilm(2), "float32")
 
 
 @pytest.mark.parametrize("changes", [{}, {"cells": 6}, {"depth": 3, "skip_connections": False}])
-@pytest.mark.parametrize("many_weights", [1, 2**20])
+@pytest.mark.parametrize("worth_packing", [1, 2**20])
 def test_packed_layers_give_the_same(
-    changes: dict[str, Any], many_weights: int, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, Any], worth_packing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "MANY_WEIGHTS", many_weights)
+    monkeypatch.setattr(packed, "WORTH_PACKING", worth_packing)
     frozen = freeze(random_bilm(2, **changes), "float32")
     assert all(isinstance(layer, PackedLayer) for layer in frozen.lstm.layers)
     expected = layers_of(random_bilm(2, **changes), SENTENCE)

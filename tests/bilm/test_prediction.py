@@ -7,8 +7,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from spacy_elmo.bilm import prediction
-from spacy_elmo.bilm.compiled import _compile, compiled
+from spacy_elmo.bilm import char_cnn, prediction, recurrence
+from spacy_elmo.bilm.compiled import compiled
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.lstm import BiLSTM
 from spacy_elmo.bilm.model import BiLM
@@ -84,13 +84,19 @@ def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
         assert_allclose(one.numpy(), layers_of(bilm, sentence).numpy(), atol=1e-6)
 
 
-def test_torchscript_runs_a_direction() -> None:
-    assert isinstance(compiled(prediction._run_direction), torch.jit.ScriptFunction)
-
-
-def forget_compiled() -> None:
-    compiled.cache_clear()
-    _compile.cache_clear()
+@pytest.mark.parametrize(
+    "function",
+    [
+        prediction._run_direction,
+        recurrence._run,
+        recurrence._differentiate,
+        char_cnn._run_filters,
+        char_cnn._differentiate_filters,
+    ],
+)
+def test_torchscript_runs_it(function: Any) -> None:
+    assert isinstance(compiled(function), torch.jit.ScriptFunction)
+    assert compiled(function) is compiled(function)
 
 
 def test_without_torchscript_python_gives_the_same(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +106,9 @@ def test_without_torchscript_python_gives_the_same(bilm: BiLM, monkeypatch: pyte
     start = random_state(bilm, len(SENTENCES))
     with torch.no_grad():
         before, state_before = run_batch(bilm, SENTENCES, start)
-        forget_compiled()
+        monkeypatch.setattr("spacy_elmo.bilm.compiled._functions", {})
         monkeypatch.setattr(torch.jit, "script", fail)
         assert compiled(prediction._run_direction) is prediction._run_direction
         after, state_after = run_batch(bilm, SENTENCES, start)
-    forget_compiled()
     for one, other in zip([*before, *state_before], [*after, *state_after], strict=True):
         assert_allclose(one.numpy(), other.numpy(), atol=1e-6)

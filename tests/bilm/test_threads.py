@@ -87,6 +87,7 @@ def test_tasks_get_the_threads_that_their_caller_leaves_to_them() -> None:
         assert torch.get_num_threads() == 1
         with leave_threads_to_tasks():  # again: there are still two
             run_side_by_side([partial(observe, threading.Barrier(2))] * 2)
+        assert torch.get_num_threads() == 1
     assert len({name for name, _, _ in results}) == 2
     assert torch.get_num_threads() == 2
     torch.set_num_threads(1)

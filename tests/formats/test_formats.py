@@ -31,12 +31,13 @@ def test_written_weights_are_detected_and_read(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_initial_states_are_stored_where_the_table_says(name: str, tmp_path: Path) -> None:
-    bilm = random_bilm(3)
+def test_initial_states_and_languages_are_stored_where_the_table_says(name: str, tmp_path: Path) -> None:
+    bilm = random_bilm(3, lang="de")
     bilm.initial_hidden, bilm.initial_cell = torch.ones(2, 2, 6), torch.ones(2, 2, 10)
     FORMATS[name].write(bilm, tmp_path / "weights")
     again = FORMATS[name].read([tmp_path / "weights" / path for path in PATHS[name]])
     assert (again.initial_state is not None) == FORMATS[name].has_initial_state
+    assert again.config.lang == ("de" if FORMATS[name].has_lang else None)
 
 
 @pytest.mark.parametrize("found", FORMATS.values(), ids=FORMATS.keys())

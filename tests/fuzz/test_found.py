@@ -19,7 +19,7 @@ from spacy_elmo.corpora.read import read_corpus
 from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining.vocabulary import Vocabulary
 
-from .targets import LEGACY, TARGETS
+from .targets import LEGACY, MANY_LANGS, TARGETS
 
 DEEP = b"[" * 1_000_000
 HEADER = struct.pack("<Q", 1 << 30) + b"{"
@@ -40,6 +40,7 @@ def changed(path: Path, **changes: Any) -> bytes:
 
 
 CONFIG = LEGACY / "weights" / "config.json"
+SIZES = MANY_LANGS / "cnn.json"
 TENSOR = {"dtype": "F32", "shape": [2**62, 4], "data_offsets": [0, 16]}
 
 # The reader, the file, its contents, and what the error says.
@@ -52,6 +53,13 @@ FOUND: list[tuple[str, str, bytes, str]] = [
     ("weights", "model.safetensors", safetensors({"char_cnn.embedding.weight": TENSOR}), "model.safetensors"),
     ("serialized biLM", "bilm", srsly.msgpack_dumps({"config": DEEP.decode()}), "The data is not the serialized biLM"),
     ("published weights", "options.json", DEEP, "are not JSON: maximum recursion"),
+    ("ELMoForManyLangs", "config.json", json.dumps({"config_path": "a" * 100_000}).encode(), "config.json names 'aaa"),
+    (
+        "ELMoForManyLangs",
+        "cnn.json",
+        changed(SIZES, encoder={"name": "a" * 100_000}),
+        "encoder must be 'elmo', got 'aaa",
+    ),
     ("vocabulary", "vocab.txt", b"<S>\t" + b"1" * 5000, "line 1: expected a word, a tab and its frequency"),
     ("checkpoint", "checkpoint.safetensors", safetensors({"__metadata__": {"run": "[" * 100_000}}), "or a damaged one"),
     ("vocabulary", "vocab.txt", b"a" * 100_000 + b"\t1", "vocab.txt cannot be used: A vocabulary starts with"),
@@ -85,6 +93,16 @@ def test_hostile_files_are_refused(target: str, file: str, data: bytes, message:
     with pytest.raises(ValueError, match=message) as found:
         TARGETS[target].read(tmp_path)
     assert len(str(found.value)) < 10_000
+
+
+def test_trials_of_a_pipeline_without_names(tmp_path: Path) -> None:
+    TARGETS["trials"].write(tmp_path)
+    path = tmp_path / "elmo/100/0/metrics.json"
+    metrics = json.loads(path.read_text(encoding="utf8"))
+    metrics["config"]["pipeline"] = [["elmo"]]
+    path.write_text(json.dumps(metrics), encoding="utf8")
+    with pytest.raises(ValueError, match=r"metrics.json is not the metrics of a trial: it has no config.pipeline"):
+        TARGETS["trials"].read(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../outside.parquet", "shard-000000.parquet/../../x", "/tmp/shard-000000.parquet"])
@@ -158,6 +176,28 @@ def test_a_link_to_another_directory_is_read_like_the_file(tmp_path: Path) -> No
     for path in (LEGACY / "weights").iterdir():
         (tmp_path / path.name).symlink_to(path)
     assert load_stored(tmp_path).config == load_stored(LEGACY / "weights").config
+
+
+def test_names_in_hdf5_that_are_no_text(tmp_path: Path) -> None:
+    TARGETS["published weights"].write(tmp_path)
+    path = tmp_path / "weights.hdf5"
+    path.write_bytes(path.read_bytes().replace(b"W_carry", b"W_\xffarry"))
+    with pytest.raises(ValueError, match=r"weights.hdf5 cannot be read as HDF5, or is incomplete: .*can't decode"):
+        TARGETS["published weights"].read(tmp_path)
+
+
+def test_numbers_in_hdf5_of_an_unknown_precision(tmp_path: Path) -> None:
+    TARGETS["published weights"].write(tmp_path)
+    path = tmp_path / "weights.hdf5"
+    data = path.read_bytes()
+    # A type of 4 bytes: the position and the sizes of sign, exponent and mantissa, and the bias.
+    layout = struct.pack("<HHBBBBI", 0, 32, 23, 8, 0, 23, 127)
+    assert layout in data
+    path.write_bytes(data.replace(layout, struct.pack("<HHBBBBI", 0, 32, 23, 8, 0, 23, 2**31)))
+    with pytest.raises(
+        ValueError, match=r"weights.hdf5 cannot be read as HDF5, or is incomplete: Insufficient precision"
+    ):
+        TARGETS["published weights"].read(tmp_path)
 
 
 def test_hdf5_cannot_read_other_files(tmp_path: Path) -> None:

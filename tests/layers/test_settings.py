@@ -83,6 +83,8 @@ def test_every_setting_is_explained_where_it_stands(settings: type) -> None:
         ({"cache_mb": -1}, "cache_mb must be 0 or more, got -1"),
         ({"learn_rate_share": 0.0}, "learn_rate_share must be above 0, got 0.0. .* frozen = true"),
         ({"window": 64}, "window = 64 and overlap = 32"),
+        ({"dropout": "0."}, "dropout must be a number as JSON has it, such as 1 or 0.5, got '0.'"),
+        ({"cache_mb": "1_000"}, "cache_mb must be a number as JSON has it, such as 1 or 0.5, got '1_000'"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:

@@ -2,12 +2,15 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 import spacy
 
-from spacy_elmo.pretraining.floret_vectors import train_floret_vectors
+from spacy_elmo.pretraining import floret_vectors
+from spacy_elmo.pretraining.floret_vectors import PIPELINE_FILES, train_floret_vectors
+from spacy_elmo.pretraining.prepare import prepare_corpus
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "train.txt"
 
@@ -51,6 +54,22 @@ def test_vectors_are_replaced_but_nothing_else(corpus: Path, tmp_path: Path) -> 
     (tmp_path / "vectors" / "thesis.txt").write_text("mine", encoding="utf8")
     with pytest.raises(ValueError, match=r"thesis\.txt"):
         train(corpus, tmp_path / "vectors")
+
+
+def test_a_killed_training_leaves_nothing_but_a_draft(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside: list[str] = []
+
+    def look(*arguments: Any, **settings: Any) -> Any:
+        beside.extend(path.name for path in tmp_path.iterdir())
+        return prepare_corpus(*arguments, **settings)
+
+    monkeypatch.setattr(floret_vectors, "prepare_corpus", look)
+    train(corpus, tmp_path / "vectors")
+    assert len(beside) == 1
+    assert beside[0].startswith(".vectors-")  # the next writer removes it
+    assert {path.name for path in (tmp_path / "vectors").iterdir()} == PIPELINE_FILES
 
 
 def test_too_little_text(tmp_path: Path) -> None:

@@ -149,6 +149,25 @@ def test_the_best_model_may_be_of_the_first_part(
     assert all(best[name].equal(after[name]) for name in best)
 
 
+def test_the_perplexity_before_is_kept_after_a_stop_between_two_lines_of_metrics(
+    tmp_path: Path, finetuning: dict[str, Any]
+) -> None:
+    save_weights(random_bilm(3), tmp_path / "weights")
+    finetuning |= {
+        "paths.weights": str(tmp_path / "weights"),
+        "bilm_training.log_frequency": 100,
+        "bilm_training.eval_frequency": 100,
+        "bilm_training.checkpoint_minutes": 1e-9,  # after every step
+    }
+    stop_run(7, FINETUNE, tmp_path / "out", finetuning)
+    path = tmp_path / "out" / "checkpoint.safetensors"
+    checkpoint = Checkpoint.from_disk(path)
+    assert checkpoint.n_steps_done == 6
+    extend(tmp_path / "out", n_steps=20, config=FINETUNE)
+    assert Checkpoint.from_disk(path).progress.initial_perplexity == checkpoint.progress.initial_perplexity is not None
+    assert [line["step"] for line in read_metrics(tmp_path / "out")] == [4, 20]
+
+
 def test_the_softmax_is_not_trained_alone_again(tmp_path: Path, finetuning: dict[str, Any]) -> None:
     save_weights(random_bilm(3), tmp_path / "weights")
     finetuning["paths.weights"] = str(tmp_path / "weights")

@@ -42,7 +42,7 @@ def test_unrelated_metrics_can_be_replaced(tmp_path: Path, overrides: dict[str, 
 def test_leftovers_of_tokenizing_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
     pretrain(TINY, tmp_path / "out", overrides=overrides)
     (kept,) = (tmp_path / "out" / "corpora").glob("train.txt-*")
-    half = kept.with_name(f".{kept.name}-abcd1234")
+    half = kept.with_name(f".{kept.name}-abcd1234.draft")
     half.mkdir()
     pretrain(TINY, tmp_path / "out", overrides=overrides, overwrite=True)
     assert not half.exists()
@@ -74,10 +74,10 @@ def test_unrelated_files_in_the_output_are_kept(tmp_path: Path, overrides: dict[
 
 def test_drafts_of_killed_writers_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:
     pretrain(TINY, tmp_path / "out", overrides=overrides)
-    for name in (".model-last-abcd1234", ".model-best-abcd1234-old"):
+    for name in (".model-last-abcd1234.draft", ".model-best-abcd1234.draft-old"):
         (tmp_path / "out" / name).mkdir()
         (tmp_path / "out" / name / "model.safetensors").write_bytes(b"half")
-    (tmp_path / "out" / ".checkpoint.safetensors-abcd1234").write_bytes(b"half")
+    (tmp_path / "out" / ".checkpoint.safetensors-abcd1234.draft").write_bytes(b"half")
     pretrain(TINY, tmp_path / "out", resume=True)
     assert [path.name for path in (tmp_path / "out").glob(".*")] == []
     assert (tmp_path / "out" / "model-best" / "vocab.txt").exists()

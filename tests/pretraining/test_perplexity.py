@@ -14,7 +14,7 @@ from spacy_elmo.bilm.initial_state import find_initial_state
 from spacy_elmo.formats import bilm_tf
 from spacy_elmo.pretraining import perplexity
 from spacy_elmo.pretraining.language_model import LanguageModel
-from spacy_elmo.pretraining.perplexity import Likelihood, measure_likelihood
+from spacy_elmo.pretraining.perplexity import Likelihood, check_finite_perplexity, measure_likelihood
 from spacy_elmo.pretraining.softmax import Softmax
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
@@ -150,14 +150,6 @@ def test_order_does_not_matter_and_parts_add_up(model: LanguageModel, order: lis
     assert_same(one + other, expected)
 
 
-def test_batches_are_full_and_not_too_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perplexity, "MAX_BATCH_ITEMS", 12)
-    lengths = [0, 1, 1, 1, 2, 2, 2, 2, 5, 40]
-    batches = list(perplexity._batches([["w"] * length for length in lengths]))
-    # With the marks, and counted as if all were as long as the longest.
-    assert [[len(words) for words in batch] for batch in batches] == [[0, 1, 1, 1], [2, 2, 2], [2], [5], [40]]
-
-
 def test_model_is_left_as_it_was(model: LanguageModel) -> None:
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     measure_likelihood(model, VOCABULARY, SENTENCES)
@@ -194,10 +186,12 @@ def test_perplexities() -> None:
     )
 
 
-def test_perplexity_of_a_hopeless_model_is_a_number() -> None:
-    perplexities = Likelihood(1e9, 1.0, 1.0, n_predicted=1).perplexities
-    assert perplexities["forward"] == pytest.approx(math.exp(700))
-    assert math.isfinite(perplexities["mean"])
+@pytest.mark.parametrize("loss", [701.0, 1e9, math.inf, math.nan])
+def test_perplexity_of_a_model_that_has_diverged_is_refused(loss: float) -> None:
+    perplexities = Likelihood(loss, 1.0, 1.0, n_predicted=1).perplexities
+    assert perplexities["backward"] == pytest.approx(math.e)
+    with pytest.raises(FloatingPointError, match="After step 7 the dev perplexity is (inf|nan)"):
+        check_finite_perplexity(perplexities["mean"], 7)
 
 
 def test_perplexity_of_an_even_model_is_the_number_of_words(model: LanguageModel) -> None:

@@ -227,7 +227,7 @@ def test_resuming_needs_a_checkpoint(tmp_path: Path, overrides: dict[str, Any]) 
 def test_a_model_that_was_being_replaced_is_recovered(tmp_path: Path, overrides: dict[str, Any]) -> None:
     first = pretrain(TINY, tmp_path / "out", overrides=overrides)
     for name in ("model-best", "model-last"):  # killed in the instant before the new one took its place
-        (tmp_path / "out" / name).rename(tmp_path / "out" / f".{name}-abcd1234-old")
+        (tmp_path / "out" / name).rename(tmp_path / "out" / f".{name}-abcd1234.draft-old")
     assert pretrain(TINY, tmp_path / "out", resume=True) == first
 
 

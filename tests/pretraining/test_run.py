@@ -1,10 +1,12 @@
 """A run: what it trains, what it measures, and how it stops."""
 
 import errno
+import gc
 import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from math import log
@@ -151,6 +153,16 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     monkeypatch.undo()
     pretrain(TINY, tmp_path / "out", resume=True)
     assert_same_weights(tmp_path / "whole" / "model-last", tmp_path / "out" / "model-last")
+
+
+@pytest.mark.parametrize("learn_rate", [0.1, 1e30])
+def test_a_run_that_ends_leaves_garbage_collection_as_it_was(
+    tmp_path: Path, overrides: dict[str, Any], learn_rate: float
+) -> None:
+    n_frozen = gc.get_freeze_count()
+    with nullcontext() if learn_rate < 1 else pytest.raises(FloatingPointError, match="the loss is"):
+        pretrain(TINY, tmp_path / "out", overrides={**overrides, "bilm_training.optimizer.learn_rate": learn_rate})
+    assert gc.get_freeze_count() == n_frozen
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path, overrides: dict[str, Any]) -> None:
