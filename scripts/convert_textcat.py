@@ -22,13 +22,12 @@ class LineFormat:
     names: dict[str, str] = field(default_factory=dict)
 
 
+SST5 = LineFormat(
+    tokenized=True,
+    names={"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"},
+)
 # By the name of the dataset's directory. All other datasets are raw text, and keep the names of their labels.
-LINE_FORMATS = {
-    "sst5": LineFormat(
-        tokenized=True,
-        names={"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"},
-    )
-}
+LINE_FORMATS = {"sst5": SST5, "sst5_phrases": SST5}
 
 
 def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
@@ -60,7 +59,9 @@ def convert_textcat(source: Path, output: Path, lang: str = "en") -> None:
     for part, lines in parts.items():
         docs = DocBin()
         for label, text in lines:
-            doc = Doc(nlp.vocab, words=text.split()) if how.tokenized else nlp.make_doc(text)
+            # At spaces only: a token may have a no-break space inside.
+            words = [word for word in text.split(" ") if word]
+            doc = Doc(nlp.vocab, words=words) if how.tokenized else nlp.make_doc(text)
             doc.cats = {how.names.get(other, other): float(other == label) for other in labels}
             docs.add(doc)
         docs.to_disk(output / f"{part}.spacy")

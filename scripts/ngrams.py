@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from wasabi import msg
 
-from spacy_elmo.analysis.ngrams import KneserNey, read_trigrams, unigram_perplexity
+from spacy_elmo.analysis.ngrams import Ids, KneserNey, read_trigrams, unigram_perplexity
 from spacy_elmo.corpora.read import read_corpus
 from spacy_elmo.pretraining.vocabulary import Vocabulary
 
@@ -24,10 +24,7 @@ def ngrams(vocabulary: Path, train: Path, texts: list[Path]) -> None:
     """
     try:
         words = Vocabulary.from_disk(vocabulary)
-        models = [
-            KneserNey.count(read_trigrams(read_ids(train, words), backward=backward, **MARKS), len(words))
-            for backward in (False, True)
-        ]
+        models = [KneserNey.count(read_text(train, words, backward=backward), len(words)) for backward in (False, True)]
         typer.echo("| text | words | unknown | unigrams | trigrams, forward | trigrams, backward |")
         typer.echo("|---|---|---|---|---|---|")
         for path in texts:
@@ -40,12 +37,20 @@ def measure(path: Path, vocabulary: Vocabulary, models: list[KneserNey]) -> list
     """RETURNS (list[str]): The row of the table for a text."""
     perplexities = []
     for model, backward in zip(models, (False, True), strict=True):
-        trigrams_N3 = read_trigrams(read_ids(path, vocabulary), backward=backward, **MARKS)
+        trigrams_N3 = read_text(path, vocabulary, backward=backward)
         perplexities.append(model.perplexity(trigrams_N3))
     words_N = trigrams_N3[:, 2]
     unigram = unigram_perplexity(words_N, vocabulary.counts, begin=vocabulary.BEGIN)
     n_unknown = (words_N == vocabulary.UNKNOWN).mean()
     return [path.name, f"{len(words_N):,}", f"{n_unknown:.2%}", *(f"{p:,.1f}" for p in (unigram, *perplexities))]
+
+
+def read_text(path: Path, vocabulary: Vocabulary, *, backward: bool) -> Ids:
+    """RETURNS (Ids): trigrams_N3, each word of a text with the two before it."""
+    trigrams_N3 = read_trigrams(read_ids(path, vocabulary), backward=backward, **MARKS)
+    if not len(trigrams_N3):
+        raise ValueError(f"{path} has no sentence. It should have one per line, with spaces between the words.")
+    return trigrams_N3
 
 
 def read_ids(path: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:

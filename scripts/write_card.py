@@ -9,6 +9,7 @@ from confection import Config
 from wasabi import msg
 
 from spacy_elmo.bilm.weights import load_weights
+from spacy_elmo.corpora.articles import read_articles
 from spacy_elmo.corpora.tokenizer import WITHOUT_SPACES
 from spacy_elmo.files.atomic import write_file
 from spacy_elmo.pretraining.model_files import tokenizer_lang_of, vocabulary_of
@@ -26,16 +27,16 @@ A bidirectional language model (biLM) for spacy-elmo, ELMo as a plugin of spaCy.
 | language | `{lang}`; words: {words} |
 | what it is | a character CNN of {n_filters:,} filters, {depth} LSTM layers with a hidden size of {cells} in each direction, projected to {projection}: vectors of {width} values, {n_layers} layers |
 | size | {n_parameters:.1f} million parameters, and a softmax over {n_words:,} words; {n_mb:.1f} MB on disk |
-| text | `{dump}`{dated}: {articles:,} articles, {paragraphs:,} paragraphs of prose; {redirects:,} redirects and {disambiguation_pages:,} disambiguation pages were left out; of every {every} articles, one was held out for dev and one for test |
+| text | `{dump}`{dated}: {articles:,} articles, {paragraphs:,} paragraphs of prose; {redirects:,} redirects and {disambiguation_pages:,} disambiguation pages were left out; {n_dev:,} articles were held out for dev and {n_test:,} for test |
 | licence | {licence} |
-| training | {steps:,} steps of {batch_size} rows and {unroll} tokens, {n_read:,} words in all; {optimizer}, learning rate {learn_rate:g}, {samples:,} samples, {precision} products; words of up to {max_chars} bytes |
-| time | {hours:.2g} hours |
+| training | {steps:,} steps of {batch_size} rows and {unroll} tokens, {n_read:,} words in all; {optimizer}, learning rate {learn_rate:g}, {softmax}, {precision} products; words of up to {max_bytes} bytes |
+| time | {minutes:,.0f} minutes |
 
 ## Perplexity
 
 With all {n_words:,} words as candidates. Unknown words count as one word, and each sentence is on its own.
 
-| text | words | unknown | forward | backward | unigrams |
+| text | words and ends of sentences | unknown | forward | backward | unigrams |
 |---|---|---|---|---|---|
 {rows}
 
@@ -46,7 +47,7 @@ import spacy
 
 {example}
 nlp.add_pipe("{sentencizer}")
-nlp.add_pipe("elmo", config={{"weights": "PATH/TO/{name}"}})
+nlp.add_pipe("elmo", config={{"weights": "PATH/TO/THIS/DIRECTORY"}})
 ```
 
 ## Limits
@@ -56,21 +57,22 @@ measured here: compare a task with and without it, as the page on tasks in spacy
 """
 
 
-def write_card(model: Path, run: Path, text: Path, perplexity: Path, name: str, every: int) -> None:
+def write_card(model: Path, run: Path, text: Path, perplexity: Path, articles: Path, name: str) -> None:
     """Write the card.
 
     model (Path): The language model, such as `scripts/bundle_model.py` writes it. The card becomes its README.md.
     run (Path): The directory of the pretraining run.
     text (Path): What `scripts/extract_wikipedia.py` wrote about the text, as JSON.
     perplexity (Path): What `spacy elmo evaluate` wrote about the test articles, as JSON.
+    articles (Path): The directory with the held-out articles, dev.txt and test.txt.
     name (str): The name of the model.
-    every (int): Of this many articles, one was held out for dev and one for test.
     """
     try:
         values = {**describe_model(model), **describe_run(run), **describe_text(read_json(text))}
-        scores = {"test articles": read_json(perplexity), "dev articles, before conversion": read_json(run / SCORES)}
+        scores = {"test articles": read_json(perplexity), "dev articles, before float16": read_json(run / SCORES)}
+        n_dev, n_test = (sum(1 for _ in read_articles(articles / f"{part}.txt")) for part in ("dev", "test"))
         rows = "\n".join(describe_scores(part, each) for part, each in scores.items())
-        write_file(model / CARD, TEMPLATE.format(name=name, every=every, rows=rows, **values))
+        write_file(model / CARD, TEMPLATE.format(name=name, n_dev=n_dev, n_test=n_test, rows=rows, **values))
     except (OSError, ValueError, KeyError) as error:
         msg.fail(f"Could not write the card of {model}", f"{type(error).__name__}: {error}", exits=1)
     msg.good(f"{model / CARD}: read it, and add what you know about the model")
@@ -94,7 +96,7 @@ def describe_model(directory: Path) -> dict[str, Any]:
         "projection": sizes.projection,
         "width": sizes.width,
         "n_layers": sizes.depth + 1,
-        "max_chars": sizes.max_chars,
+        "max_bytes": sizes.max_chars - 2,  # without the marks of a word's start and end
         "n_parameters": sum(parameter.numel() for parameter in bilm.parameters()) / 1e6,
         "n_words": len(vocabulary_of(directory)),
         "n_mb": sum(path.stat().st_size for path in directory.iterdir() if path.name != CARD) / 1e6,
@@ -107,12 +109,13 @@ def describe_run(run: Path) -> dict[str, Any]:
     *_, last = (run / METRICS).read_text(encoding="utf8").splitlines()
     scores = read_json(run / SCORES)
     return {
-        **{key: training[key] for key in ("batch_size", "unroll", "samples", "precision")},
+        **{key: training[key] for key in ("batch_size", "unroll", "precision")},
+        "softmax": f"{training['samples']:,} samples" if training["samples"] else "full softmax",
         "optimizer": training["optimizer"]["name"],
         "learn_rate": training["optimizer"]["learn_rate"],
         "steps": json.loads(last)["step"],
         "n_read": scores["n_words"],
-        "hours": scores["seconds"] / 3600,
+        "minutes": scores["seconds"] / 60,
     }
 
 

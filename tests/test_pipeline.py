@@ -1,7 +1,9 @@
 """The component: what lands on a Doc, and that it is a pure function of the sentence."""
 
+import json
 import multiprocessing
 import pickle
+import re
 import shutil
 import warnings
 from dataclasses import replace
@@ -281,7 +283,7 @@ def test_default_weights_are_read_when_they_are_first_used() -> None:
     elmo = nlp.add_pipe("elmo")
     assert elmo.encoder.shims[0]._model is None
     doc = nlp(TEXT)
-    assert doc.tensor.shape == (7, 256)
+    assert doc.tensor.shape == (7, 384)
     other = spacy.blank("en")
     other.add_pipe("elmo", config={"weights": "en_elmo_sm"})
     assert_allclose(other(TEXT).tensor, doc.tensor, atol=1e-6)
@@ -341,6 +343,19 @@ def test_weights_of_a_saved_pipeline_need_not_exist(weights: str, nlp: Language,
     with pytest.raises(ValueError, match="no weights directory at"):
         fresh(TEXT)
     assert_allclose(fresh.from_bytes(data)(TEXT).tensor, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["null", '"en_elmo_sm"'])
+def test_a_saved_pipeline_keeps_its_weights_when_the_bundled_model_changes(
+    name: str, nlp: Language, tmp_path: Path
+) -> None:
+    """A pipeline that was trained on the first edition of en_elmo_sm has other weights than those of that name today."""
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "config.cfg"
+    path.write_text(re.sub(r"^weights = .*$", f"weights = {name}", path.read_text(encoding="utf8"), flags=re.M))
+    loaded = spacy.load(tmp_path)
+    assert loaded.config["components"]["elmo"]["weights"] == json.loads(name)
+    assert_allclose(loaded(TEXT).tensor, nlp(TEXT).tensor, atol=1e-6)
 
 
 def test_frozen_setting(weights: str) -> None:

@@ -55,6 +55,10 @@ def test_ngrams(tmp_path: Path) -> None:
     assert 1 < forward < unigram / 2
     assert 1 < backward < unigram / 2
     assert "nothing.txt" in run_in_one_line(ngrams, tmp_path / "vocab.txt", tmp_path / "nothing.txt", text, code=1)
+    empty = tmp_path / "empty.txt"
+    empty.write_text("", encoding="utf8")
+    for texts in ([empty, text], [text, empty]):
+        assert "empty.txt has no sentence" in run_in_one_line(ngrams, tmp_path / "vocab.txt", *texts, code=1)
 
 
 def test_pretrained_tok2vec(tmp_path: Path) -> None:

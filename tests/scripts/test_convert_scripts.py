@@ -69,6 +69,19 @@ def test_categories_are_written(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["sst5", "sst5_phrases"])
+def test_tokenized_categories_are_cut_at_spaces(name: str, tmp_path: Path) -> None:
+    source = tmp_path / name
+    source.mkdir()
+    for part in PARTS:
+        (source / f"{part}.txt").write_text("0 does n't 1\xa01/2 work .\n4 it  works\n", encoding="utf8")
+    run_in_one_line(convert_textcat, source, tmp_path / "out")
+    docs = list(DocBin().from_disk(tmp_path / "out" / "train.spacy").get_docs(spacy.blank("en").vocab))
+    assert [token.text for token in docs[0]] == ["does", "n't", "1\xa01/2", "work", "."]
+    assert [token.text for token in docs[1]] == ["it", "works"]
+    assert docs[1].cats == {"very negative": 0.0, "very positive": 1.0}
+
+
 @pytest.mark.parametrize(
     ("script", "whole", "broken", "message"),
     [

@@ -112,7 +112,7 @@ def test_the_script_ends_when_it_is_told_to() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", "/", json.dumps({"text": "They play a play ."}))
         answer = json.loads(connection.getresponse().read())
-        assert [len(vector) for vector in answer["vectors"]] == [256] * 5
+        assert [len(vector) for vector in answer["vectors"]] == [384] * 5
         connection.close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0

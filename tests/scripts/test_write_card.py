@@ -63,8 +63,11 @@ def arguments(tmp_path: Path) -> list[str | Path]:
     (tmp_path / "run" / "scores.json").write_text(json.dumps(SCORES), encoding="utf8")
     (tmp_path / "text.json").write_text(json.dumps(TEXT), encoding="utf8")
     (tmp_path / "test.json").write_text(json.dumps({**SCORES, "perplexity_forward": 70.0}), encoding="utf8")
-    paths = [tmp_path / name for name in ("model", "run", "text.json", "test.json")]
-    return [*paths, "zh_elmo_sm", "250"]
+    (tmp_path / "articles").mkdir()
+    (tmp_path / "articles" / "dev.txt").write_text("a\nb\n\nc\n", encoding="utf8")
+    (tmp_path / "articles" / "test.txt").write_text("a\n\nb\n\nc\n", encoding="utf8")
+    paths = [tmp_path / name for name in ("model", "run", "text.json", "test.json", "articles")]
+    return [*paths, "zh_elmo_sm"]
 
 
 def test_card_has_the_numbers_of_the_run(arguments: list[str | Path], tmp_path: Path) -> None:
@@ -78,10 +81,11 @@ def test_card_has_the_numbers_of_the_run(arguments: list[str | Path], tmp_path: 
         "`zhwiki-latest-pages-articles.xml.bz2`, newest article of 2024-05-01: 1,234 articles, 5,678 paragraphs",
         "[CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/), by the authors of Wikipedia",
         "2,400 steps of 64 rows and 20 tokens, 3,200,000 words in all; AdamW, learning rate 0.003, 2,048 samples",
-        "words of up to 20 bytes",
-        "| time | 1.5 hours |",
+        "2 articles were held out for dev and 3 for test",
+        "words of up to 18 bytes",
+        "| time | 90 minutes |",
         "| the test articles | 2,000 | 2.5% | 70.0 | 65.9 | 1,745.6 |",
-        "| the dev articles, before conversion | 2,000 | 2.5% | 67.1 | 65.9 | 1,745.6 |",
+        "| the dev articles, before float16 | 2,000 | 2.5% | 67.1 | 65.9 | 1,745.6 |",
         '"segmenter": "jieba"',
         'nlp.add_pipe("cjk_sentencizer")',
     ):
