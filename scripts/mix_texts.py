@@ -72,7 +72,10 @@ def take_lines(path: Path, times: float, randomizer: random.Random) -> list[str]
     if not lines:
         raise ValueError(f"There is no line in {path}.")
     whole, fraction = divmod(times, 1)
-    return lines * int(whole) + randomizer.sample(lines, round(fraction * len(lines)))
+    chosen = lines * int(whole) + randomizer.sample(lines, round(fraction * len(lines)))
+    if not chosen:
+        raise ValueError(f"{path} has {len(lines)} lines, and {times:g} of them is no line. Use a larger number.")
+    return chosen
 
 
 if __name__ == "__main__":

@@ -105,8 +105,8 @@ def convert_cli(
     if lang is not None and not _is_known(lang):
         msg.warn(
             f"spaCy has no language {lang!r}",
-            "If it is one that spaCy does not know, use the weights with spacy.blank('xx'). Otherwise convert them again with "
-            "spaCy's code, such as 'de' for German: pipelines of another code warn.",
+            "If that is a mistake, convert again with spaCy's code, such as 'de' for German: a pipeline with another code "
+            "warns. If spaCy does not support the language, use spacy.blank('xx').",
         )
     if not settled:
         msg.warn("The text was too short: the stored initial state had not settled yet. Use a longer text")

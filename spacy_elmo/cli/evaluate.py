@@ -1,6 +1,7 @@
 """`spacy elmo evaluate`: the perplexity of a text under a language model."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,10 @@ def evaluate_cli(
         likelihood = evaluate(directory, corpus, lang=lang, segmenter=segmenter, n_process=n_process)
         scores = likelihood.perplexities
         if output is not None:
+            if not isfinite(scores["mean"]):
+                raise ValueError(
+                    f"The perplexity is {scores['mean']}, which JSON cannot hold: the model has diverged. {output} was not written."
+                )
             write_file(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
     except (ValueError, OSError) as error:
         msg.fail("Could not evaluate the model", str(error), exits=1)

@@ -52,6 +52,6 @@ MIXES = (
 )
 LAYERS = "In the paper, the lower LSTM layer knows more of grammar, and the upper one more of meaning."
 NEIGHBOURS = (
-    "In the paper (table 4), the nearest neighbours of “play” in GloVe are spread over its senses, mostly those of sport. Those of "
+    "In the paper (table 4), the nearest neighbours of “play” in GloVe are verbs and nouns, mostly of its senses in sport. Those of "
     "ELMo have the same sense and the same part of speech as the word in its sentence."
 )

@@ -33,7 +33,6 @@ REQUIRED_OF_CONFIG: dict[str, tuple[type, ...]] = {
     "gold_preproc": (bool,),
     "pipeline": (list,),
     "train": (str,),
-    "n_train_docs": (int,),
     "test": (str,),
     "n_test_docs": (int,),
 }

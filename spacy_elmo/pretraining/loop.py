@@ -58,8 +58,11 @@ def train_steps(
     model = learner.model
     module: torch.nn.Module | None = None
     # Python's garbage collection would otherwise look at all objects of the process, hundreds of thousands, again and again.
-    gc.collect()
-    gc.freeze()
+    # Objects that the host has frozen cannot be told apart, so then nothing is frozen or unfrozen.
+    freezes = gc.get_freeze_count() == 0
+    if freezes:
+        gc.collect()
+        gc.freeze()
     try:
         start = time.perf_counter()
         for batch in islice(learner.streams, n_steps - learner.n_steps_done):
@@ -76,7 +79,8 @@ def train_steps(
             yield Step(learner.n_steps_done, loss, n_predicted, batch.n_words, learn_rate, grad_norm, seconds)
             start = time.perf_counter()
     finally:
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
 
 
 @leave_threads_to_tasks()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spacy_elmo.bilm import embed, prediction
 from spacy_elmo.bilm.characters import Mark, Word
-from spacy_elmo.bilm.embed import embed_sentences, run_batch
+from spacy_elmo.bilm.embed import batch_by_length, embed_sentences, run_batch
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.state import State
 
@@ -33,6 +33,13 @@ def test_embed_sentences_agrees_with_the_reference(changes: dict[str, Any], tmp_
     for layers, sentence in zip(results, SENTENCES, strict=True):
         expected, _ = reference.run_sentence(options, arrays, sentence)
         assert_allclose(layers.numpy(), expected, atol=1e-5)
+
+
+def test_batches_are_full_and_not_too_full() -> None:
+    lengths = [3, 40, 2, 7, 4, 3, 12, 3]
+    batches = list(batch_by_length(lengths, 12))
+    assert [[lengths[i] for i in batch] for batch in batches] == [[40], [12], [7, 4], [3, 3, 3, 2]]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
 
 
 def test_a_batch_of_many_blocks_agrees_with_single_sentences(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ def test_names_with_equals_signs() -> None:
         (["a.txt=nan"], "more than 0 and up to 100 times, got a.txt=nan"),
         (["none.txt"], "none.txt cannot be read"),
         (["empty.txt"], "There is no line in empty.txt"),
+        (["a.txt=0.001"], "a.txt has 100 lines, and 0.001 of them is no line"),
     ],
 )
 def test_refused(arguments: list[str], message: str, texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
