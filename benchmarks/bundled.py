@@ -1,10 +1,10 @@
 """Measure the speed of the bundled model, and of the tok2vec of small spaCy pipelines in the same run.
 
-    python benchmarks/bundled.py TEXT.txt
+    python benchmarks/bundled.py TEXT.txt [--weights en_elmo_sm] [--rounds 3]
 
-TEXT.txt has one text per line. Both pipelines tokenize raw text, split sentences and compute one vector for each token.
+TEXT.txt has one text per line. All pipelines tokenize raw text, split sentences and compute one vector for each token.
 The peer's tok2vec is a HashEmbedCNN of width 96 and depth 4, as in en_core_web_sm. Its weights are random, because the
-speed does not depend on them. The two pipelines take turns, and the table has the medians of the rounds and of their
+speed does not depend on them. `elmo` in float32, in int8 and the peer take turns, and the table has the medians of the rounds and of their
 ratios. `elmo` has keep_layers = false, since the peer has no layers to keep.
 """
 
@@ -36,7 +36,8 @@ def main() -> None:
     texts = [line for line in arguments.text.read_text(encoding="utf8").splitlines() if line.strip()]
     tokenizer = spacy.blank("en").tokenizer  # a separate one, because a tokenizer caches words
     n_tokens = sum(len(tokenizer(text)) for text in texts)
-    ours, peer = make_ours(), make_peer()
+    ours = {precision: make_ours(arguments.weights, precision) for precision in ("float32", "int8")}
+    peer = make_peer()
     print(
         f"{len(texts)} texts, {n_tokens:,} tokens; torch {torch.__version__}, {torch.get_num_threads()} threads; ",
         end="",
@@ -44,27 +45,31 @@ def main() -> None:
     print(f"median of {arguments.rounds} rounds\n")
     batches, singles = [], []
     for _ in range(arguments.rounds):
-        batches.append([n_tokens / time_batch(nlp, texts) for nlp in (ours, peer)])
-        singles.append([1000 * time_single(nlp) for nlp in (ours, peer)])
+        batches.append([n_tokens / time_batch(nlp, texts) for nlp in (*ours.values(), peer)])
+        singles.append([1000 * time_single(nlp) for nlp in (*ours.values(), peer)])
     load = statistics.median(time_load() for _ in range(arguments.rounds))
     print("| | elmo | HashEmbedCNN, 96 x 4 | ratio |")
     print("|---|---|---|---|")
-    print_row("`nlp.pipe`, tokens per second", batches, ",.0f", "as fast")
-    print_row(f"one sentence of {len(tokenizer(SENTENCE))} tokens, milliseconds", singles, ".1f", "as long")
+    for i, precision in enumerate(ours):
+        print_row(f"`nlp.pipe`, {precision}, tokens per second", batches, i, ",.0f", "as fast")
+    for i, precision in enumerate(ours):
+        name = f"one sentence of {len(tokenizer(SENTENCE))} tokens, {precision}, milliseconds"
+        print_row(name, singles, i, ".2f", "as long")
     print(f"| first use, which reads the weights, seconds | {load:.2f} | | |")
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path, help="one text per line")
+    parser.add_argument("--weights", default="en_elmo_sm", help="a weights directory, or the name of a bundled model")
     parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()
 
 
-def make_ours() -> Language:
+def make_ours(weights: str, precision: str) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo", config={"keep_layers": False})
+    nlp.add_pipe("elmo", config={"weights": weights, "precision": precision, "keep_layers": False})
     nlp(SENTENCE)
     return nlp
 
@@ -96,9 +101,9 @@ def time_load() -> float:
     return float(subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD], capture_output=True, check=True).stdout)
 
 
-def print_row(name: str, rounds: list[list[float]], number_format: str, compared: str) -> None:
-    ours, peer = (statistics.median(values) for values in zip(*rounds, strict=True))
-    ratio = statistics.median(ours / peer for ours, peer in rounds)
+def print_row(name: str, rounds: list[list[float]], i: int, number_format: str, compared: str) -> None:
+    ours, peer = (statistics.median(values[j] for values in rounds) for j in (i, -1))
+    ratio = statistics.median(values[i] / values[-1] for values in rounds)
     print(f"| {name} | {ours:{number_format}} | {peer:{number_format}} | {ratio:.2f} times {compared} |")
 
 
