@@ -61,6 +61,8 @@ def test_given_words_need_no_segmenter(chinese_weights: str, tmp_path: Path) -> 
     assert " 9 tokens in " in shown
     assert "[学科]" in run("neighbours", text, "[数学]是书。", "-w", chinese_weights, *chinese)
     assert "2 sentences, 9 tokens" in run("contextuality", chinese_weights, text, *chinese)
-    assert "tokenized text is cut already" in run("embed", text, tmp_path / "words", *chinese, "--segmenter", "char", code=1)
+    assert "tokenized text is cut already" in run(
+        "embed", text, tmp_path / "words", *chinese, "--segmenter", "char", code=1
+    )
     shown = run("contextuality", chinese_weights, text, *chinese, "--segmenter", "char", code=1)
     assert "segmenter is a setting for raw Chinese text (lang = 'zh'), not for tokenized text" in shown
