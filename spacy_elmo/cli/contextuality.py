@@ -75,14 +75,17 @@ def contextuality(
     limit (int): The maximum number of sentences to read; 0 for all.
     RETURNS (ContextResults): The similarities.
     """
-    import spacy
-
     from ..analysis.contextuality import measure_context
     from ..corpora.read import read_corpus
+    from ..corpora.tokenizer import check_segmenter, make_language
 
-    nlp = spacy.blank("xx")
+    if lang is None:
+        check_segmenter(lang, segmenter)
+        nlp = make_language("xx")  # fits weights of any language
+    else:
+        segmenter = choose_segmenter(weights, lang, segmenter)
+        nlp = make_language(lang, segmenter)
     nlp.add_pipe("elmo", config={"weights": weights})
-    segmenter = None if lang is None else choose_segmenter(weights, lang, segmenter)
     sentences = islice(read_corpus(corpus, lang=lang, segmenter=segmenter), limit or None)
     with tqdm(unit=" sentences", desc="Comparing", disable=None) as bar:
         return measure_context(nlp, sentences, on_sentence=bar.update)

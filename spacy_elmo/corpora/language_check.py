@@ -13,6 +13,7 @@ from .sentences import Sentence
 
 SENTENCES = 2000  # that are read at most
 FEWEST_WORDS = 50  # fewer, of a text or of a list of stop words, say nothing
+FEWEST_LETTERS = 50  # fewer say nothing about the script. A "word" may be a sentence, if Chinese is read as English
 
 # Stop words make up 15% to 50% of a text in most languages. Those of a related language are more than half as frequent.
 USUAL_SHARE, TELLING_SHARE, TELLING_FACTOR = 0.25, 0.15, 2
@@ -29,9 +30,9 @@ def find_language_problem(sentences: Iterable[Sentence], lang: str) -> str | Non
     """
     stop_words = _find_stop_words(lang)
     words = [word.lower() for words in islice(sentences, SENTENCES) for word in words if any(map(str.isalpha, word))]
-    if min(len(words), len(stop_words)) < FEWEST_WORDS:
-        return None
     own_scripts, scripts = _count_scripts(stop_words), _count_scripts(words)
+    if len(stop_words) < FEWEST_WORDS or scripts.total() < FEWEST_LETTERS:
+        return None
     script_share = sum(count for script, count in scripts.items() if script in own_scripts) / scripts.total()
     if script_share < LEAST_SCRIPT_SHARE:
         script = scripts.most_common(1)[0][0]
@@ -39,6 +40,8 @@ def find_language_problem(sentences: Iterable[Sentence], lang: str) -> str | Non
             f"The text does not look like {lang!r}: {script_share:.0%} of its letters are in the script of that language, "
             f"most of them are {script}."
         )
+    if len(words) < FEWEST_WORDS:
+        return None
     share = _share(words, stop_words)
     if share >= USUAL_SHARE:
         return None  # without reading the stop words of all languages

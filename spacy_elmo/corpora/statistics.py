@@ -51,7 +51,8 @@ class CorpusStatistics:
         if not self.cut_types:
             return "no word is cut"
         advice = ": a larger max_chars would help" if self.many_are_cut else ""
-        return f"{self.cut_types:,} words are cut, {self.cut_tokens / self.n_tokens:.3%} of the tokens{advice}"
+        words = "1 word is" if self.cut_types == 1 else f"{self.cut_types:,} words are"
+        return f"{words} cut, {self.cut_tokens / self.n_tokens:.3%} of the tokens{advice}"
 
 
 def compute_statistics(sentences: Iterable[Sentence], *, max_chars: int | None = None) -> CorpusStatistics:

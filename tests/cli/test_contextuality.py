@@ -3,7 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from spacy_elmo.bilm.weights import save_weights
+
 from ..command_line import run
+from ..helpers import random_bilm
 
 
 def test_contextuality(weights: str, tmp_path: Path) -> None:
@@ -24,6 +29,16 @@ def test_contextuality(weights: str, tmp_path: Path) -> None:
     output = run("contextuality", weights, text, "--tokenized", "--limit", "2")
     assert "2 sentences, 6 tokens, 0 words" in output
     assert "token layer –" in output
+
+
+def test_contextuality_warns_of_text_in_another_language(tmp_path: Path) -> None:
+    save_weights(random_bilm(0, lang="de"), tmp_path / "weights")
+    text = tmp_path / "text.txt"
+    text.write_text("Die Katze schläft .\nDer Hund schläft .\n", encoding="utf8")
+    with pytest.warns(UserWarning, match="the language 'en', but the weights of 'elmo' are of 'de'"):
+        run("contextuality", tmp_path / "weights", text)
+    run("contextuality", tmp_path / "weights", text, "--lang", "de")
+    run("contextuality", tmp_path / "weights", text, "--tokenized")
 
 
 def test_contextuality_reports_errors(weights: str, tmp_path: Path) -> None:

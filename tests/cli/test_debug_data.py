@@ -10,7 +10,7 @@ def test_statistics_are_shown(tmp_path: Path) -> None:
     output = run("debug-data", tmp_path / "corpus.txt", "--max-chars", "6")
     assert "1 sentences, 6 tokens, 6 different words" in output
     assert "Tokens in a sentence: 50% have up to 6" in output
-    assert "1 words are cut, 16.667% of the tokens: a larger max_chars would help" in output
+    assert "1 word is cut, 16.667% of the tokens: a larger max_chars would help" in output
     assert "'wrote'" in output
     output = run("debug-data", tmp_path / "corpus.txt", "--lang", "en")
     assert "2 sentences, 8 tokens" in output
@@ -24,7 +24,7 @@ def test_chinese(tmp_path: Path) -> None:
     assert "max_chars = 146" in output
     output = run("debug-data", tmp_path / "corpus.txt", "--lang", "zh", "--segmenter", "jieba", "--max-chars", "8")
     assert "2 sentences, 10 tokens" in output
-    assert "1 words are cut, 10.000% of the tokens: a larger max_chars would help" in output
+    assert "1 word is cut, 10.000% of the tokens: a larger max_chars would help" in output
     assert "'九章算术'" in output
 
 

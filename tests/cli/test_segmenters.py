@@ -43,9 +43,26 @@ def test_commands_use_it(chinese_weights: str, tmp_path: Path) -> None:
     assert "17 predictions" in run("evaluate", chinese_weights, text, "--segmenter", "char")
     assert "[数学]" in run("neighbours", text, "[数学]是书。", "-w", chinese_weights, "--lang", "zh", "-n", "1")
     assert "2 sentences, 10 tokens" in run("contextuality", chinese_weights, text, "--lang", "zh")
-    shown = run("contextuality", chinese_weights, text, "--lang", "zh", "--segmenter", "char")
+    with pytest.warns(UserWarning, match="trained on words as 'jieba' cuts them"):
+        shown = run("contextuality", chinese_weights, text, "--lang", "zh", "--segmenter", "char")
     assert "2 sentences, 15 tokens" in shown
     message = "'数学' in square brackets is not one token"
     arguments = ("-w", chinese_weights, "--lang", "zh", "--segmenter", "char")
     with pytest.warns(UserWarning, match="trained on words as 'jieba' cuts them"):
         assert message in run("neighbours", text, "[数学]是书。", *arguments, code=1)
+
+
+def test_given_words_need_no_segmenter(chinese_weights: str, tmp_path: Path) -> None:
+    """Warnings are errors in tests: none is expected."""
+    text = tmp_path / "text.txt"
+    text.write_text("数 学 是 学科 。\n书 很 老 。\n", encoding="utf8")
+    chinese = ("--lang", "zh", "--tokenized")
+    shown = run("embed", text, tmp_path / "words", "-w", chinese_weights, *chinese, "--unit", "token", "-n", "1")
+    assert " 9 tokens in " in shown
+    assert "[学科]" in run("neighbours", text, "[数学]是书。", "-w", chinese_weights, *chinese)
+    assert "2 sentences, 9 tokens" in run("contextuality", chinese_weights, text, *chinese)
+    assert "tokenized text is cut already" in run(
+        "embed", text, tmp_path / "words", *chinese, "--segmenter", "char", code=1
+    )
+    shown = run("contextuality", chinese_weights, text, *chinese, "--segmenter", "char", code=1)
+    assert "segmenter is a setting for raw Chinese text (lang = 'zh'), not for tokenized text" in shown

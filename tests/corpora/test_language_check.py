@@ -31,6 +31,13 @@ def test_other_scripts(lang: str) -> None:
     assert problem.startswith("The text does not look like 'en': 0% of its letters are in the script of that language")
 
 
+def test_few_words_of_many_letters() -> None:
+    problem = find_language_problem([["从前每个农民都把粮食送到磨坊", "磨坊主留下一小部分，这就是他的工钱"]] * 2, "en")
+    assert problem is not None
+    assert problem.endswith("most of them are CJK.")
+    assert find_language_problem([["从前每个农民都把粮食送到磨坊"]], "en") is None
+
+
 def test_the_script_of_the_text_is_named() -> None:
     problem = find_language_problem(read("ru"), "de")
     assert problem is not None

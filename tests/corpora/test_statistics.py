@@ -39,9 +39,9 @@ def test_default_of_max_chars_depends_on_the_script(words: list[str], max_chars:
 
 def test_share_of_cut_words_is_described() -> None:
     few = compute_statistics([["数学"] * 999 + ["学" * 17]], max_chars=50)
-    assert (few.many_are_cut, few.describe_cut()) == (False, "1 words are cut, 0.100% of the tokens")
+    assert (few.many_are_cut, few.describe_cut()) == (False, "1 word is cut, 0.100% of the tokens")
     many = compute_statistics([["数学"] * 9 + ["学" * 17]], max_chars=50)
-    assert many.describe_cut() == "1 words are cut, 10.000% of the tokens: a larger max_chars would help"
+    assert many.describe_cut() == "1 word is cut, 10.000% of the tokens: a larger max_chars would help"
 
 
 def test_statistics_of_vocabulary_sizes() -> None:

@@ -134,7 +134,7 @@ def test_words_that_are_cut_are_reported(tmp_path: Path, overrides: dict[str, An
     overrides["paths.train"] = str(write_corpus(tmp_path / "long.txt", f"a {'b' * 19} .\n".encode() * 20))
     lines: list[str] = []
     pretrain(TINY, tmp_path / "out", overrides=overrides, report=lines.append)
-    assert lines[0] == "max_chars = 20: 1 words are cut, 33.333% of the tokens: a larger max_chars would help"
+    assert lines[0] == "max_chars = 20: 1 word is cut, 33.333% of the tokens: a larger max_chars would help"
 
 
 def test_a_new_softmax_is_trained_first(tmp_path: Path, finetuning: dict[str, Any]) -> None:
