@@ -109,8 +109,9 @@ def watch(arguments: argparse.Namespace) -> Iterator[tuple[float, int, Memory]]:
     start = time.monotonic()
     try:
         for row in itertools.count(1):
-            seen = []
-            while time.monotonic() < start + row * arguments.every and process.is_alive():
+            seen: list[Memory] = []
+            # Once at least, also if this process was paused for a whole row.
+            while process.is_alive() and (not seen or time.monotonic() < start + row * arguments.every):
                 seen.append(read_memory(process.pid))
                 time.sleep(1)
             if not process.is_alive() or time.monotonic() > start + 60 * arguments.minutes + arguments.every / 2:
