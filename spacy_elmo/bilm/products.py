@@ -107,7 +107,8 @@ def _multiply_padded(
     bias_M: Optional[Tensor],  # noqa: UP045
 ) -> Tensor:
     n_rows = len(rows_NK)
-    step = 1 if n_rows <= 2 else 4 if n_rows <= 32 else 16
+    # In float32, a product of one or two rows may add up in another order than others.
+    step = 1 if n_rows <= 2 and scale_M is not None else 4 if n_rows <= 32 else 16
     if n_rows % step:
         rows_NK = torch.constant_pad_nd(rows_NK, [0, 0, 0, -n_rows % step])
     if scale_M is None:
@@ -159,7 +160,9 @@ def pack(weight_KM: Tensor) -> Tensor:
     """
     packed: Tensor
     if weight_KM.dtype == torch.int8:
-        packed = torch.ops.onednn.qlinear_prepack(weight_KM.t(), None)
+        packed = torch.ops.onednn.qlinear_prepack(
+            weight_KM.t().contiguous(), None
+        )  # it reads rows, whatever the strides
     else:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight_KM.detach().t())
     return packed

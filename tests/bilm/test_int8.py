@@ -116,13 +116,14 @@ def test_back_to_float32(changes: dict[str, Any]) -> None:
     assert all(parameter.requires_grad for parameter in copy.parameters())
 
 
+@pytest.mark.parametrize("by_input", [False, True])
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 33, 128, 129, 300])
-def test_products_with_packed_weights_are_equal(n_rows: int) -> None:
+def test_products_with_packed_weights_are_equal(n_rows: int, by_input: bool) -> None:
     random = torch.Generator().manual_seed(n_rows)
     x, weight = torch.randn(n_rows, 4100, generator=random), torch.randn(9, 4100, generator=random)
     x[0], weight[0] = 1.0, -1.0  # the largest sum
     quantized, scale = quantize(weight)
-    plain = Matrix(quantized.t(), scale.squeeze(-1))
+    plain = Matrix(quantized.t().contiguous() if by_input else quantized.t(), scale.squeeze(-1))
     packed = Matrix(pack(plain.weight), plain.scale_M)
     assert torch.equal(unpack(packed.weight), plain.weight)
     bias = torch.randn(9, generator=random)
@@ -135,10 +136,12 @@ def test_products_with_packed_weights_are_equal(n_rows: int) -> None:
     assert torch.equal(*products)
 
 
+@pytest.mark.parametrize("many_cells", [1, 1024])
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_packed_layers_give_equal_vectors_and_weights(
-    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    changes: dict[str, Any], many_cells: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(int8, "MANY_CELLS", many_cells)
     plain = freeze(random_bilm(3, **changes), "int8")
     assert not any(isinstance(layer, PackedInt8Layer) for layer in plain.lstm.layers)
     monkeypatch.setattr(int8, "WORTH_PACKING", 1)
