@@ -100,13 +100,8 @@ def _run_direction(
     for i, layer in enumerate(weights):
         x_NP, y_NP = layers_LNP[i], layers_LNP[i + 1]
         if i == 0:
-            # Each type is multiplied once, and not each token. Small blocks need little scratch memory.
-            n_gates = len(layer.bias_G)
-            n_rows = max(1, block_gates // n_gates)
-            gates_UG = types_UP.new_empty([len(types_UP), n_gates])
-            for start in range(0, len(types_UP), n_rows):
-                block_UP = types_UP[start : start + n_rows]
-                gates_UG[start : start + n_rows] = multiply(block_UP, layer.input, layer.bias_G)
+            # One product for each type, and not for each token.
+            gates_UG = multiply(types_UP, layer.input, layer.bias_G)
             _run_layer(y_NP, gates_UG, types_N, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)
         else:
             _run_layer(y_NP, x_NP, None, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)

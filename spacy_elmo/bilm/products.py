@@ -76,19 +76,17 @@ def _multiply_packed(
     weight: Tensor,
     scale_M: Optional[Tensor],  # noqa: UP045
     bias_M: Optional[Tensor],  # noqa: UP045
-    most_rows: int = 128,
 ) -> Tensor:
     """Multiply rows with packed weights. oneDNN prepares itself for every new number of rows, and keeps up to a megabyte of
-    each. So there are only a few: up to `most_rows` at once, padded with zeros.
+    each. So there are only a few: not too many rows at once, padded with zeros.
 
     rows_NK (Tensor): The rows, quantized if the weights are.
     weight (Tensor): The packed weights.
     scale_M (Tensor | None): The scale of each output, if the weights are quantized.
     bias_M (Tensor | None): The bias to add, for weights that are not quantized.
-    most_rows (int): The maximum number of rows to multiply at once.
     RETURNS (Tensor): The product, (N, M).
     """
-    n_rows = len(rows_NK)
+    n_rows, most_rows = len(rows_NK), 512 if scale_M is None else 128
     first = _multiply_padded(rows_NK[:most_rows], weight, scale_M, bias_M)
     if n_rows <= most_rows:
         return first
@@ -108,7 +106,7 @@ def _multiply_padded(
 ) -> Tensor:
     n_rows = len(rows_NK)
     # In float32, a product of one or two rows may add up in another order than others.
-    step = 1 if n_rows <= 2 and scale_M is not None else 4 if n_rows <= 32 else 16
+    step = 1 if n_rows <= 2 and scale_M is not None else 4 if n_rows <= 32 else 16 if n_rows <= 128 else 64
     if n_rows % step:
         rows_NK = torch.constant_pad_nd(rows_NK, [0, 0, 0, -n_rows % step])
     if scale_M is None:
@@ -160,9 +158,8 @@ def pack(weight_KM: Tensor) -> Tensor:
     """
     packed: Tensor
     if weight_KM.dtype == torch.int8:
-        packed = torch.ops.onednn.qlinear_prepack(
-            weight_KM.t().contiguous(), None
-        )  # it reads rows, whatever the strides
+        # The operator ignores strides.
+        packed = torch.ops.onednn.qlinear_prepack(weight_KM.t().contiguous(), None)
     else:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight_KM.detach().t())
     return packed
