@@ -1,6 +1,6 @@
 """Train the same head on ELMo and on its alternatives, and measure the speed of each: score against speed.
 
-    python benchmarks/frontier.py ner corpus/wnut17 TEXT.txt out/frontier [--floret DIR] [--pretrained CONFIG WEIGHTS]
+    python benchmarks/frontier.py crf_ner corpus/wnut17 TEXT.txt out/frontier [--floret DIR] [--pretrained CONFIG WEIGHTS]
         [--glove JSON] [--minilm DIR] [--seeds 3] [--max-steps N]
 
 The directory of the task has train.spacy, dev.spacy and test.spacy. TEXT.txt has one text per line. Alternatives whose files
@@ -37,7 +37,7 @@ from spacy_elmo.experiments.trials import Trials
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).with_name("frontier_peers.py")
-SCORES = {"ner": "ents_f", "textcat": "cats_micro_f"}
+SCORES = {"crf_ner": "ents_f", "ner": "ents_f", "textcat": "cats_micro_f"}  # of the component that is the head
 
 
 class Peer(NamedTuple):
@@ -126,6 +126,8 @@ def make_peers(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Pee
         peers["MiniLM-L6, frozen"] = Peer(config, {})
     peers["en_elmo_sm"] = Peer(with_elmo, {})
     peers["en_elmo_sm, int8"] = Peer(with_elmo, {"components.elmo.precision": "int8"})
+    if arguments.floret:
+        peers["en_elmo_sm and floret"] = Peer(with_elmo, {"paths.vectors": str(arguments.floret), static: True})
     return peers
 
 

@@ -7,7 +7,8 @@ SENTENCES.txt has one tokenized sentence per line. The weights are random, becau
 `--peer` is the Python of a separate environment with AllenNLP. `--peer-module` is a directory with a module
 `allennlp_elmo` that imports AllenNLP's `Elmo`, `BiLM` and `batch_to_ids`. Timings vary, so all take turns, and the table
 has the medians of the rounds and of their ratios. The share of the peak compares the products of the LSTMs with a large
-product in float32, measured in every round. The difference is the largest of any layer to AllenNLP's.
+product in float32, measured in every round. The difference is the largest of any layer to AllenNLP's. The last table has the
+time of one short sentence with the bundled model, as in bundled.py.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 import numpy
 import spacy
 import torch
+from bundled import make_ours, make_peer, print_row, time_single
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -50,6 +52,7 @@ def main() -> None:
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as directory:
             measure(size, sentences, Path(directory), arguments)
+    print_latency(arguments.rounds)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -90,6 +93,16 @@ def measure(size: str, sentences: list[list[str]], directory: Path, arguments: a
                 row += "| | "
             share = statistics.median(2 * work * one / peak for one, peak in zip(found, peaks, strict=True))
             print(f"{row}| {share:.0%} | {difference} |", flush=True)
+
+
+def print_latency(n_rounds: int) -> None:
+    """Measure one short sentence with the bundled model and its peer, and print them."""
+    pipelines = [*(make_ours("en_elmo_sm", precision) for precision in ("float32", "int8")), make_peer()]
+    singles = [[1000 * time_single(nlp) for nlp in pipelines] for _ in range(n_rounds)]
+    print("\n| one short sentence | elmo, bundled model | HashEmbedCNN, 96 x 4 | ratio |")
+    print("|---|---|---|---|")
+    for i, precision in enumerate(("float32", "int8")):
+        print_row(f"{precision}, milliseconds", singles, i, ".2f", "as long")
 
 
 def make_pipeline(weights: Path, precision: str) -> Language:

@@ -1,14 +1,14 @@
 """A biLM that only predicts: its weights are in the form that is fastest for that."""
 
 from .config import Precision
-from .int8 import Int8Layer, find_int8_problem, to_float32, to_int8
+from .int8 import Int8Layer, PackedInt8Layer, find_int8_problem, pack_int8_layers, to_float32, to_int8
 from .model import BiLM
 from .packed import pack_layers
 
 
 def precision_of(bilm: BiLM) -> Precision:
     """RETURNS (str): The precision of a model's weights."""
-    return "int8" if isinstance(bilm.lstm.layers[0], Int8Layer) else "float32"
+    return "int8" if isinstance(bilm.lstm.layers[0], Int8Layer | PackedInt8Layer) else "float32"
 
 
 def freeze(bilm: BiLM, precision: Precision) -> BiLM:
@@ -20,8 +20,8 @@ def freeze(bilm: BiLM, precision: Precision) -> BiLM:
     """
     if precision == "float32":
         bilm = pack_layers(thaw(bilm))
-    elif precision_of(bilm) != precision:
-        bilm = to_int8(bilm)
+    else:
+        bilm = pack_int8_layers(bilm if precision_of(bilm) == precision else to_int8(bilm))
     return bilm.requires_grad_(False)
 
 

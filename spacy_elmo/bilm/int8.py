@@ -13,13 +13,18 @@ from torch import Tensor, nn
 from .lstm import BiLSTMLayer, add_to_forget_gate
 from .model import BiLM
 from .prediction import DirectionWeights
-from .products import Matrix, multiply, quantize
+from .products import Matrix, add_product, multiply, pack, quantize, unpack
+from .recurrence import Clips
 
 # What the name of a tensor of scales ends with.
 SCALE = "_scale"
 
 # With more memory cells than this, a projection of several rows is faster if its weights are stored by input.
 MANY_CELLS = 1024
+
+# From this many weights of a direction's input on, products with packed weights are faster. For a single row they take as
+# long, and for smaller matrices they gain nothing.
+WORTH_PACKING = 2**22
 
 
 @cache
@@ -72,6 +77,18 @@ def to_float32(bilm: BiLM) -> BiLM:
     return copy.requires_grad_()
 
 
+def pack_int8_layers(bilm: BiLM) -> BiLM:
+    """Pack the weights of large LSTM layers, with the same results to the last bit.
+
+    bilm (BiLM): The model in int8.
+    RETURNS (BiLM): The model itself.
+    """
+    for i, layer in enumerate(bilm.lstm.layers):
+        if isinstance(layer, Int8Layer) and layer.weight[0, 0].numel() >= WORTH_PACKING:
+            bilm.lstm.layers[i] = PackedInt8Layer(layer.state_dict(), layer.clips)
+    return bilm
+
+
 class Int8Linear(nn.Module):
     """A linear layer whose inputs are the sum of two int8, because errors of the char CNN go through all layers.
 
@@ -92,7 +109,7 @@ class Int8Linear(nn.Module):
         matrix = Matrix(self.weight.t(), self.weight_scale)
         rows_NK, scale_N1 = quantize(x_NK)
         rest_NK = torch.addcmul(x_NK, rows_NK, scale_N1, value=-1)
-        return multiply(x_NK, matrix).add_(multiply(rest_NK, matrix)).add_(self.bias)
+        return add_product(multiply(x_NK, matrix, self.bias), rest_NK, matrix)
 
 
 class Int8Layer(nn.Module):
@@ -121,23 +138,89 @@ class Int8Layer(nn.Module):
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
         if self._directions is None:  # the tensors may be assigned after the layer was made
-            bias_AG = add_to_forget_gate(self.bias)
-            self._directions = [self._direction(a, bias_AG[a]) for a in (0, 1)]
+            self._directions = _make_directions(self.state_dict(), self.clips)
         return self._directions
 
     def __getstate__(self) -> dict[str, Any]:
         # Views of the tensors above. Multiprocessing cannot send two tensors that share their memory.
         return {**self.__dict__, "_directions": None}
 
-    def _direction(self, a: int, bias_G: Tensor) -> DirectionWeights:
-        inputs, hidden = (Matrix(self.weight[a, k].t(), self.weight_scale[a, k]) for k in (0, 1))
-        projection: Matrix | None = None
-        if self.projection is not None:
-            weight_HP = self.projection[a].t()
-            if weight_HP.shape[0] > MANY_CELLS:
-                weight_HP = weight_HP.contiguous()
-            projection = Matrix(weight_HP, self.projection_scale[a])
-        return DirectionWeights(inputs, hidden, bias_G, projection, *self.clips)
+
+class PackedInt8Layer(nn.Module):
+    """A layer whose weights are packed for oneDNN. Its state dict has them as the layer that it replaces.
+
+    tensors (dict[str, Tensor]): The state dict of an Int8Layer.
+    clips (Clips): Its clips.
+    """
+
+    def __init__(self, tensors: dict[str, Tensor], clips: Clips) -> None:
+        super().__init__()
+        self._bias_AG, self._clips = tensors["bias"], clips
+        self._directions = [_pack_direction(direction) for direction in _make_directions(tensors, clips)]
+
+    def directions(self) -> list[DirectionWeights]:
+        """RETURNS (list[DirectionWeights]): The weights of each direction."""
+        return self._directions
+
+    def _unpack(self) -> dict[str, Tensor]:
+        """RETURNS (dict[str, Tensor]): The state dict of the layer that it replaces."""
+        tensors = {"bias": self._bias_AG}
+        pairs = [(direction.input, direction.hidden) for direction in self._directions]
+        tensors["weight"] = torch.stack([torch.stack([unpack(one.weight).t() for one in pair]) for pair in pairs])
+        tensors["weight" + SCALE] = torch.stack([torch.stack([_scale_of(one) for one in pair]) for pair in pairs])
+        projections = [direction.projection for direction in self._directions if direction.projection is not None]
+        if projections:
+            tensors["projection"] = torch.stack([unpack(one.weight).t() for one in projections])
+            tensors["projection" + SCALE] = torch.stack([_scale_of(one) for one in projections])
+        return tensors
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        destination.update({prefix + name: tensor for name, tensor in self._unpack().items()})
+
+    # As for packed weights in float32: nothing in a layer ever changes, and it is pickled as arrays.
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PackedInt8Layer":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_arrays, ({name: tensor.numpy() for name, tensor in self._unpack().items()}, self._clips)
+
+
+def _from_arrays(arrays: dict[str, Any], clips: Clips) -> PackedInt8Layer:
+    return PackedInt8Layer({name: torch.from_numpy(array) for name, array in arrays.items()}, clips)
+
+
+def _make_directions(tensors: dict[str, Tensor], clips: Clips) -> list[DirectionWeights]:
+    """RETURNS (list[DirectionWeights]): The weights of each direction, from the state dict of an Int8Layer."""
+    bias_AG = add_to_forget_gate(tensors["bias"])
+    return [_make_direction(tensors, a, bias_AG[a], clips) for a in (0, 1)]
+
+
+def _make_direction(tensors: dict[str, Tensor], a: int, bias_G: Tensor, clips: Clips) -> DirectionWeights:
+    weight, scale = tensors["weight"][a], tensors["weight" + SCALE][a]
+    inputs, hidden = (Matrix(weight[k].t(), scale[k]) for k in (0, 1))
+    projection: Matrix | None = None
+    if "projection" in tensors:
+        weight_HP = tensors["projection"][a].t()
+        if weight_HP.shape[0] > MANY_CELLS:
+            weight_HP = weight_HP.contiguous()
+        projection = Matrix(weight_HP, tensors["projection" + SCALE][a])
+    return DirectionWeights(inputs, hidden, bias_G, projection, *clips)
+
+
+def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
+    return direction._replace(
+        input=_pack_matrix(direction.input),
+        hidden=_pack_matrix(direction.hidden),
+        projection=None if direction.projection is None else _pack_matrix(direction.projection),
+    )
+
+
+def _pack_matrix(matrix: Matrix) -> Matrix:
+    return Matrix(pack(matrix.weight), matrix.scale_M)
+
+
+def _scale_of(matrix: Matrix) -> Tensor:
+    return cast(Tensor, matrix.scale_M)
 
 
 def _register_quantized(module: nn.Module, name: str, weight: Tensor) -> None:

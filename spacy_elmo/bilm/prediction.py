@@ -101,7 +101,7 @@ def _run_direction(
         x_NP, y_NP = layers_LNP[i], layers_LNP[i + 1]
         if i == 0:
             # One product for each type, and not for each token.
-            gates_UG = multiply(types_UP, layer.input).add_(layer.bias_G)
+            gates_UG = multiply(types_UP, layer.input, layer.bias_G)
             _run_layer(y_NP, gates_UG, types_N, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)
         else:
             _run_layer(y_NP, x_NP, None, hidden_LBP[i], cell_LBH[i], layer, sizes, block_gates)
@@ -139,7 +139,7 @@ def _run_layer(
                     break
                 block_stop += next_size
             if rows_N is None:
-                block_NG = multiply(source[start:block_stop], layer.input).add_(layer.bias_G)
+                block_NG = multiply(source[start:block_stop], layer.input, layer.bias_G)
             else:
                 block_NG = source.index_select(0, rows_N[start:block_stop])
         if size < len(c):

@@ -3,7 +3,7 @@
 Shape suffixes: N row, K input, M output. The functions can be compiled by TorchScript (see prediction.py).
 """
 
-from typing import List, NamedTuple, Optional  # noqa: UP035 (TorchScript does not know list[...] everywhere)
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -20,20 +20,21 @@ class Matrix(NamedTuple):
     scale_M: Optional[Tensor] = None  # noqa: UP045 (TorchScript does not know X | None)
 
 
-def multiply(x_NK: Tensor, matrix: Matrix) -> Tensor:
-    """Multiply rows with weights.
+def multiply(x_NK: Tensor, matrix: Matrix, bias_M: Tensor) -> Tensor:
+    """Multiply rows with weights and add a bias.
 
     x_NK (Tensor): The rows.
     matrix (Matrix): The weights.
-    RETURNS (Tensor): The product, (N, M).
+    bias_M (Tensor): The bias.
+    RETURNS (Tensor): The sum, (N, M).
     """
     weight, scale_M = matrix
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
-        return product_NM.mul_(scale_N1)
+        return torch.addcmul(bias_M, product_NM, scale_N1, out=product_NM)
     if weight.is_mkldnn:
-        return _multiply_packed(x_NK, weight)
-    return torch.mm(x_NK, weight)
+        return _multiply_packed(x_NK, weight, None, bias_M)
+    return torch.addmm(bias_M, x_NK, weight)
 
 
 def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
@@ -43,10 +44,14 @@ def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
     x_NK (Tensor): The rows.
     matrix (Matrix): The weights.
     """
-    if matrix.scale_M is None and not matrix.weight.is_mkldnn:
-        torch.mm(x_NK, matrix.weight, out=out_NM)
+    weight, scale_M = matrix
+    if scale_M is not None:
+        product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
+        torch.mul(product_NM, scale_N1, out=out_NM)
+    elif weight.is_mkldnn:
+        out_NM.copy_(_multiply_packed(x_NK, weight, None, None))
     else:
-        out_NM.copy_(multiply(x_NK, matrix))
+        torch.mm(x_NK, weight, out=out_NM)
 
 
 def add_product(y_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> Tensor:
@@ -62,30 +67,70 @@ def add_product(y_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> Tensor:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return y_NM.addcmul_(product_NM, scale_N1)
     if weight.is_mkldnn:
-        return y_NM.add_(_multiply_packed(x_NK, weight))
+        return y_NM.add_(_multiply_packed(x_NK, weight, None, None))
     return y_NM.addmm_(x_NK, weight)
 
 
-def _multiply_packed(x_NK: Tensor, weight: Tensor, most_rows: int = 512) -> Tensor:
-    """Multiply rows with packed weights. oneDNN prepares itself for every new number of rows, and keeps more than half a
-    megabyte of each. So there are only a few: up to `most_rows` at once, padded with zeros."""
-    products: List[Tensor] = []  # noqa: UP006
-    for start in range(0, len(x_NK), most_rows):
-        rows = x_NK[start : start + most_rows]
-        n_rows = len(rows)
-        step = 4 if n_rows <= 32 else 16 if n_rows <= 128 else 64
-        padded = torch.constant_pad_nd(rows, [0, 0, 0, -n_rows % step])
-        products.append(torch.ops.mkldnn._linear_pointwise(padded, weight, None, "none", [], "")[:n_rows])
-    return products[0] if len(products) == 1 else torch.cat(products)
+def _multiply_packed(
+    rows_NK: Tensor,
+    weight: Tensor,
+    scale_M: Optional[Tensor],  # noqa: UP045
+    bias_M: Optional[Tensor],  # noqa: UP045
+) -> Tensor:
+    """Multiply rows with packed weights. oneDNN prepares itself for every new number of rows, and keeps up to a megabyte of
+    each. So there are only a few: not too many rows at once, padded with zeros.
+
+    rows_NK (Tensor): The rows, quantized if the weights are.
+    weight (Tensor): The packed weights.
+    scale_M (Tensor | None): The scale of each output, if the weights are quantized.
+    bias_M (Tensor | None): The bias to add, for weights that are not quantized.
+    RETURNS (Tensor): The product, (N, M).
+    """
+    n_rows, most_rows = len(rows_NK), 512 if scale_M is None else 128
+    first = _multiply_padded(rows_NK[:most_rows], weight, scale_M, bias_M)
+    if n_rows <= most_rows:
+        return first
+    product_NM = first.new_empty([n_rows, first.shape[1]])
+    product_NM[:most_rows] = first
+    for start in range(most_rows, n_rows, most_rows):
+        rows = rows_NK[start : start + most_rows]
+        product_NM[start : start + most_rows] = _multiply_padded(rows, weight, scale_M, bias_M)
+    return product_NM
 
 
-def _multiply_int8(x_NK: Tensor, weight_KM: Tensor, scale_M: Tensor) -> tuple[Tensor, Tensor]:
+def _multiply_padded(
+    rows_NK: Tensor,
+    weight: Tensor,
+    scale_M: Optional[Tensor],  # noqa: UP045
+    bias_M: Optional[Tensor],  # noqa: UP045
+) -> Tensor:
+    n_rows = len(rows_NK)
+    # In float32, a product of one or two rows may add up in another order than others.
+    step = 1 if n_rows <= 2 and scale_M is not None else 4 if n_rows <= 32 else 16 if n_rows <= 128 else 64
+    if n_rows % step:
+        rows_NK = torch.constant_pad_nd(rows_NK, [0, 0, 0, -n_rows % step])
+    if scale_M is None:
+        product = torch.ops.mkldnn._linear_pointwise(rows_NK, weight, bias_M, "none", [], "")
+    else:
+        # For signed rows, oneDNN has only a slow product. So 128 is added to them: 128 is the zero point of the rows.
+        unsigned_NK = rows_NK.to(torch.uint8).bitwise_xor_(128)
+        no_zero_points = torch.zeros([0], dtype=torch.int64)  # of the weights
+        product = torch.ops.onednn.qlinear_pointwise(
+            unsigned_NK, 1.0, 128, weight, scale_M, no_zero_points, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+    product_NM: Tensor = product[:n_rows]
+    return product_NM
+
+
+def _multiply_int8(x_NK: Tensor, weight: Tensor, scale_M: Tensor) -> tuple[Tensor, Tensor]:
     """Multiply quantized rows. The result of a row does not depend on the other rows: sums of int8 products are exact.
 
     RETURNS (tuple): The product, (N, M), and a scale for each row that it is still to be multiplied with, (N, 1).
     """
     rows_NK, scale_N1 = quantize(x_NK)
-    return torch._int_mm(rows_NK, weight_KM).to(x_NK.dtype).mul_(scale_M), scale_N1
+    if weight.is_mkldnn:
+        return _multiply_packed(rows_NK, weight, scale_M, None), scale_N1
+    return torch._int_mm(rows_NK, weight).to(x_NK.dtype).mul_(scale_M), scale_N1
 
 
 def quantize(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -108,13 +153,20 @@ def can_pack(weight: Tensor) -> bool:
 def pack(weight_KM: Tensor) -> Tensor:
     """Put weights into the layout of oneDNN, which otherwise has to be made for every product.
 
-    weight_KM (Tensor): The weights.
+    weight_KM (Tensor): The weights, in float32 or int8.
     RETURNS (Tensor): The packed weights. Nothing but products and `unpack` can read them.
     """
-    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight_KM.detach().t())
+    packed: Tensor
+    if weight_KM.dtype == torch.int8:
+        # The operator ignores strides.
+        packed = torch.ops.onednn.qlinear_prepack(weight_KM.t().contiguous(), None)
+    else:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight_KM.detach().t())
     return packed
 
 
 def unpack(weight: Tensor) -> Tensor:
     """RETURNS (Tensor): weight_KM, whether it is packed or not."""
-    return weight.to_dense().t() if weight.is_mkldnn else weight
+    if not weight.is_mkldnn:
+        return weight
+    return weight.to_dense() if weight.dtype == torch.int8 else weight.to_dense().t()

@@ -1,5 +1,7 @@
 """A biLM in int8: how close it is to float32, and that a vector depends on nothing but its sentence."""
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,9 @@ from torch import Tensor
 from spacy_elmo.bilm import int8
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.frozen import freeze, precision_of, thaw
-from spacy_elmo.bilm.int8 import Int8Linear, to_float32, to_int8
+from spacy_elmo.bilm.int8 import Int8Linear, PackedInt8Layer, to_float32, to_int8
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.bilm.products import Matrix, add_product, multiply, quantize, write_product
+from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack, quantize, unpack, write_product
 from spacy_elmo.bilm.weights import from_bytes, load_stored, load_weights, save_weights, to_bytes
 
 from ..helpers import random_bilm
@@ -53,7 +55,7 @@ def test_products_of_quantized_rows_are_exact() -> None:
     quantized, scale = quantize(weight)
     matrix = Matrix(quantized.t(), scale.squeeze(-1))
     expected = (rows.long() @ quantized.long().t()) * row_scale * scale.t()
-    assert_allclose(multiply(x, matrix).numpy(), expected.numpy(), rtol=1e-6)
+    assert_allclose(multiply(x, matrix, torch.ones(9)).numpy(), 1 + expected.numpy(), rtol=1e-5, atol=1e-5)
     out = torch.ones(7, 9)
     add_product(out, x, matrix)
     assert_allclose(out.numpy(), 1 + expected.numpy(), atol=1e-5)
@@ -112,6 +114,51 @@ def test_back_to_float32(changes: dict[str, Any]) -> None:
         assert other.shape == tensor.shape
         assert (other - tensor).abs().max() <= tensor.abs().max() / 253, name
     assert all(parameter.requires_grad for parameter in copy.parameters())
+
+
+@pytest.mark.parametrize("by_input", [False, True])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 33, 128, 129, 300])
+def test_products_with_packed_weights_are_equal(n_rows: int, by_input: bool) -> None:
+    random = torch.Generator().manual_seed(n_rows)
+    x, weight = torch.randn(n_rows, 4100, generator=random), torch.randn(9, 4100, generator=random)
+    x[0], weight[0] = 1.0, -1.0  # the largest sum
+    quantized, scale = quantize(weight)
+    plain = Matrix(quantized.t().contiguous() if by_input else quantized.t(), scale.squeeze(-1))
+    packed = Matrix(pack(plain.weight), plain.scale_M)
+    assert torch.equal(unpack(packed.weight), plain.weight)
+    bias = torch.randn(9, generator=random)
+    assert torch.equal(multiply(x, packed, bias), multiply(x, plain, bias))
+    sums = [add_product(torch.ones(n_rows, 9), x, matrix) for matrix in (packed, plain)]
+    assert torch.equal(*sums)
+    products = [torch.empty(n_rows, 9) for _ in (packed, plain)]
+    for out, matrix in zip(products, (packed, plain), strict=True):
+        write_product(out, x, matrix)
+    assert torch.equal(*products)
+
+
+@pytest.mark.parametrize("many_cells", [1, 1024])
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_packed_layers_give_equal_vectors_and_weights(
+    changes: dict[str, Any], many_cells: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(int8, "MANY_CELLS", many_cells)
+    plain = freeze(random_bilm(3, **changes), "int8")
+    assert not any(isinstance(layer, PackedInt8Layer) for layer in plain.lstm.layers)
+    monkeypatch.setattr(int8, "WORTH_PACKING", 1)
+    packed = freeze(random_bilm(3, **changes), "int8")
+    assert all(isinstance(layer, PackedInt8Layer) for layer in packed.lstm.layers)
+    assert precision_of(packed) == "int8"
+    assert freeze(packed, "int8") is packed
+    save_weights(packed, tmp_path / "weights")
+    loaded = freeze(load_stored(tmp_path / "weights"), "int8")
+    expected, weights = layers_of(plain, ["a", "duck"]), plain.state_dict()
+    for bilm in (packed, loaded, copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
+        assert all(isinstance(layer, PackedInt8Layer) for layer in bilm.lstm.layers)
+        assert torch.equal(layers_of(bilm, ["a", "duck"]), expected)
+        assert bilm.state_dict().keys() == weights.keys()
+        assert all(torch.equal(bilm.state_dict()[name], tensor) for name, tensor in weights.items())
+    in_float32 = thaw(packed).state_dict()
+    assert all(torch.equal(in_float32[name], tensor) for name, tensor in thaw(plain).state_dict().items())
 
 
 def test_weights_take_a_quarter_of_the_memory() -> None:

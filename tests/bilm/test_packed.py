@@ -12,7 +12,7 @@ from spacy_elmo.bilm import packed
 from spacy_elmo.bilm.frozen import freeze
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.packed import PackedLayer
-from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack
+from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack, write_product
 
 from ..helpers import random_bilm
 from .models import layers_of
@@ -61,7 +61,9 @@ def test_products_with_packed_weights_for_any_number_of_rows(n_rows: int) -> Non
     random = torch.Generator().manual_seed(0)
     x, weight = torch.randn(n_rows, 20, generator=random), torch.randn(20, 12, generator=random)
     matrix = Matrix(pack(weight))
-    product = multiply(x, matrix)
-    assert product.shape == (n_rows, 12)
-    assert_allclose(product.numpy(), (x @ weight).numpy(), atol=1e-5)
+    bias = torch.randn(12, generator=random)
+    assert_allclose(multiply(x, matrix, bias).numpy(), (x @ weight + bias).numpy(), atol=1e-5)
+    out = torch.empty(n_rows, 12)
+    write_product(out, x, matrix)
+    assert_allclose(out.numpy(), (x @ weight).numpy(), atol=1e-5)
     assert_allclose(add_product(torch.ones(n_rows, 12), x, matrix).numpy(), 1 + (x @ weight).numpy(), atol=1e-5)
