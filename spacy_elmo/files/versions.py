@@ -36,7 +36,7 @@ def take_version(data: Any, *, current: int, where: Path | str) -> tuple[int, di
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise ValueError(f"{VERSION_KEY} must be a whole number, got {found!r:.80}.")
     if found > current:
-        needed = f"spacy-elmo {writer} or later" if isinstance(writer, str) else "a later release"
+        needed = f"spacy-elmo {writer:.20} or later" if isinstance(writer, str) else "a later release"
         raise NewerFormatError(
             f"{where} was written by a newer version of spacy-elmo: its format version is {found}, and spacy-elmo "
             f"{installed_version() or 'as installed here'} reads versions up to {current}. Install {needed}."

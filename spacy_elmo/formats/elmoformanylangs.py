@@ -5,10 +5,12 @@ and only tensors: a pickle that would run code is refused.
 """
 
 import json
+import pickletools
 import warnings
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -20,6 +22,10 @@ from ..files.tensors import Shape, check_finite, check_fit
 TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
 CHARACTERS, WORDS = "char.dic", "word.dic"
 CONFIG = "config.json"
+
+# Pickles of weights have no longer names, and need no more room. torch searches its error for names, and would take hours
+# for an endless one.
+LONGEST_NAME, MOST_BYTES = 1_000, 10_000_000
 
 # The sizes of all published models. Most of them name this file in their config.json without including it, because the
 # package has it, under two names.
@@ -204,6 +210,7 @@ def _load_tensors(path: Path, expected: dict[str, Shape], source: str) -> Tensor
     if not path.is_file():
         raise ValueError(f"There is no {path.name} in {path.parent}: was the model copied whole?")
     try:
+        _check_names(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickles that it does not know
             tensors = torch.load(path, map_location="cpu", weights_only=True)
@@ -216,6 +223,27 @@ def _load_tensors(path: Path, expected: dict[str, Shape], source: str) -> Tensor
         )
     check_fit({str(name): tuple(tensor.shape) for name, tensor in tensors.items()}, expected, path, source)
     return {name: tensor.float() for name, tensor in tensors.items()}
+
+
+def _check_names(path: Path) -> None:
+    """Refuse pickles with endless names, before torch reads them. Nothing is unpickled."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if entry.filename.endswith(".pkl"):
+                    if entry.file_size > MOST_BYTES:
+                        raise ValueError("endless pickle")
+                    _check_opcodes(archive.open(entry))
+    else:
+        with path.open("rb") as file:
+            for _ in range(4):  # three pickles of metadata, and that of the tensors; their values follow
+                _check_opcodes(file)
+
+
+def _check_opcodes(file: IO[bytes]) -> None:
+    for _, argument, _ in pickletools.genops(file):
+        if isinstance(argument, str | bytes) and len(argument) > LONGEST_NAME:
+            raise ValueError("endless name")
 
 
 def _is_weight(value: Any) -> bool:

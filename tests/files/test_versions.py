@@ -32,6 +32,11 @@ def test_newer_data_name_the_release_to_install(monkeypatch: pytest.MonkeyPatch)
         take_version({"format_version": 6, "spacy_elmo_version": "1.0.0"}, current=5, where="a/file")
 
 
+def test_an_endless_name_of_a_release_is_cut() -> None:
+    with pytest.raises(NewerFormatError, match=r"Install spacy-elmo a{20} or later\.$"):
+        take_version({"format_version": 6, "spacy_elmo_version": "a" * 100_000}, current=5, where="a/file")
+
+
 def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> NoReturn:
         raise PackageNotFoundError(name)

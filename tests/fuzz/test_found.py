@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 import struct
 import tracemalloc
 import zlib
@@ -43,6 +44,10 @@ CONFIG = LEGACY / "weights" / "config.json"
 SIZES = MANY_LANGS / "cnn.json"
 TENSOR = {"dtype": "F32", "shape": [2**62, 4], "data_offsets": [0, 16]}
 
+# A pickle of torch, in its older format, with the name of a function that torch would search its error for.
+ENDLESS_NAME = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
+ENDLESS_NAME += b"\x80\x02ctorch\n" + b"a" * 100_000 + b"\n."
+
 # The reader, the file, its contents, and what the error says.
 FOUND: list[tuple[str, str, bytes, str]] = [
     ("weights", "config.json", DEEP, "config.json does not describe a biLM: maximum recursion"),
@@ -60,6 +65,7 @@ FOUND: list[tuple[str, str, bytes, str]] = [
         changed(SIZES, encoder={"name": "a" * 100_000}),
         "encoder must be 'elmo', got 'aaa",
     ),
+    ("ELMoForManyLangs", "token_embedder.pkl", ENDLESS_NAME, "token_embedder.pkl is damaged or incomplete"),
     ("vocabulary", "vocab.txt", b"<S>\t" + b"1" * 5000, "line 1: expected a word, a tab and its frequency"),
     ("checkpoint", "checkpoint.safetensors", safetensors({"__metadata__": {"run": "[" * 100_000}}), "or a damaged one"),
     ("vocabulary", "vocab.txt", b"a" * 100_000 + b"\t1", "vocab.txt cannot be used: A vocabulary starts with"),
