@@ -33,6 +33,13 @@ def trials_cli(
         False, "--drop-models", "-d", help="Delete the models of fractions below 100; keep their metrics"
     ),
     overwrite: bool = Opt(False, "--overwrite", "-f", help="Replace all trials in the output directory"),
+    reuse: list[Path] = Opt(
+        [],
+        "--reuse",
+        help="A directory of other trials, or of a grid: its finished trials are copied where they are the same. Can be repeated",
+        exists=True,
+        file_okay=False,
+    ),
     gold_preproc: bool = Opt(False, "--gold-preproc", "-G", help="Score on the test data's own tokens and sentences"),
     code_path: Path | None = Opt(None, "--code", "-c", help="Python file with functions that the config names"),
     use_gpu: int = Opt(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
@@ -44,7 +51,7 @@ def trials_cli(
         python -m spacy elmo trials configs/ner.cfg out/elmo --test test.spacy --paths.train train.spacy --paths.dev dev.spacy
 
     Models and scores are written to out/elmo/FRACTION/SEED. To resume a command that was stopped, repeat it without --overwrite:
-    finished trials are kept. `python -m spacy elmo compare` makes a page of two or more such directories.
+    finished trials are kept. With --reuse, equal trials of other directories are copied. `python -m spacy elmo compare` makes a page of two or more such directories.
 
     With --grid, the directories are out/elmo/VARIANT/FRACTION/SEED, and `python -m spacy elmo report` makes a table of
     out/elmo/grid.json.
@@ -74,6 +81,7 @@ def trials_cli(
                 gold_preproc=gold_preproc,
                 drop_models=drop_models,
                 overwrite=overwrite,
+                reuse=reuse,
                 use_gpu=use_gpu,
             )
             setup_gpu(use_gpu, silent=True)
@@ -96,9 +104,9 @@ def trials_cli(
                 scores = ", ".join(found) or "no score, since the test data have no annotation to score"
                 progress.clear()
                 variant = f"{name}, " if name else ""
-                msg.good(
-                    f"{variant}{trial_id}: {scores} (training docs: {metrics['n_docs']:,}, {metrics['training_seconds']:.0f} s)"
-                )
+                source = metrics.get("copied_from")
+                how = f"copied from {source}" if source else f"{metrics['training_seconds']:.0f} s"
+                msg.good(f"{variant}{trial_id}: {scores} (training docs: {metrics['n_docs']:,}, {how})")
     except ValueError as error:
         msg.fail("Could not run the trials", str(error), exits=1)
     except (OSError, TrialError) as error:

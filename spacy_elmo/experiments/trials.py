@@ -25,6 +25,7 @@ from ..files.atomic import explain_write_errors, write_file
 from .identity import find_difference, make_identity
 from .label_scorer import LabelScorer
 from .labels import read_labels_from, write_labels
+from .reuse import copy_trial, find_equal
 from .subsets import count_docs, write_subset
 from .trial_id import ALL, TRIAL_METRICS, TrialId, find_trials
 
@@ -48,6 +49,7 @@ class Trials:
     gold_preproc (bool): Whether to score on the test data's own tokens and sentences.
     drop_models (bool): Whether to keep only the metrics of fractions below 100.
     overwrite (bool): Whether to replace existing trials.
+    reuse (Sequence[Path]): Directories with finished trials. One that equals a new trial is copied.
     use_gpu (int): The GPU, which must have been set up; -1 for none.
     """
 
@@ -61,6 +63,7 @@ class Trials:
     gold_preproc: bool = False
     drop_models: bool = False
     overwrite: bool = False
+    reuse: Sequence[Path] = ()
     use_gpu: int = -1
     _has_removed_old: bool = field(default=False, init=False)
     _subset_sizes: dict[float, int] = field(default_factory=dict, init=False)  # of the fractions that were written
@@ -79,6 +82,10 @@ class Trials:
         for path, n_docs in ((self.train_path, self.n_docs), (self.test_path, self.n_test_docs)):
             if not n_docs:
                 raise ValueError(f"There are no docs at {path}: it is empty.")
+        if inside := [path for path in self.reuse if path.resolve().is_relative_to(self.output.resolve())]:
+            raise ValueError(
+                f"{inside[0]} is in the output directory, whose finished trials are kept anyway. Leave out --reuse."
+            )
         if min(self.fractions) < ALL:
             self._check_that_train_path_is_used()
 
@@ -147,11 +154,21 @@ class Trials:
         )
 
     def run(self, trial_id: TrialId) -> dict[str, Any]:
-        """Train and score one model.
+        """Train and score one model, or copy an equal trial.
 
         trial_id (TrialId): The trial.
         RETURNS (dict[str, Any]): Its metrics, as they were written to its directory.
         """
+        with_model = trial_id.fraction == ALL or not self.drop_models
+        equal = find_equal(self.reuse, trial_id, self.identity, with_model=with_model)
+        if equal is None:
+            return self._train(trial_id, with_model=with_model)
+        self._remove_old_trials()
+        directory = trial_id.directory(self.output)
+        _remove_trial(directory)
+        return copy_trial(equal, directory, self._setup, with_model=with_model)
+
+    def _train(self, trial_id: TrialId, *, with_model: bool) -> dict[str, Any]:
         gc.collect()  # an ELMo and its listeners form a cycle, which keeps those of the last trial in memory
         directory, identity = trial_id.directory(self.output), self.identity
         with _explain_failure(trial_id):
@@ -176,29 +193,33 @@ class Trials:
                 "scores": scores,
                 "mixes": [asdict(mix) for mix in learned_mixes(best)],
                 "score_weights": nlp.config["training"]["score_weights"],
-                "config": self._config_metadata(nlp),
+                "config": {
+                    **self._setup,
+                    "lang": nlp.lang,
+                    "pipeline": nlp.pipe_names,
+                    "training": nlp.config.interpolate()["training"],
+                },
                 "identity": identity,
             }
             text = json.dumps(metrics, indent=2, default=float)  # a scorer may return NumPy's integers
         shutil.rmtree(directory / DIR_MODEL_LAST)
-        if self.drop_models and trial_id.fraction < ALL:
+        if not with_model:
             shutil.rmtree(directory / DIR_MODEL_BEST)
         write_file(directory / TRIAL_METRICS, text + "\n")  # last, since it marks the trial as finished
         return metrics
 
-    def _config_metadata(self, nlp: Language) -> dict[str, Any]:
+    @cached_property
+    def _setup(self) -> dict[str, Any]:
+        """What the metrics of a trial say about where it came from."""
         return {
             "path": str(self.config_path),
             "overrides": self.overrides,
             "code": str(self.code_path) if self.code_path else None,
             "gold_preproc": self.gold_preproc,
-            "lang": nlp.lang,
-            "pipeline": nlp.pipe_names,
             "train": str(self.train_path),
             "n_train_docs": self.n_docs,
             "test": str(self.test_path),
             "n_test_docs": self.n_test_docs,
-            "training": nlp.config.interpolate()["training"],
         }
 
     def _prepare(self, trial_id: TrialId) -> tuple[Config, int]:
