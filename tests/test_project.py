@@ -75,17 +75,6 @@ def test_test_files_are_short() -> None:
     assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
 
 
-def test_settings_in_the_docs_are_those_of_the_factory() -> None:
-    page = (ROOT / "docs" / "usage.md").read_text(encoding="utf8")
-    table = page.split("## Settings of the component")[1].split("## ")[0]
-    documented: dict[str, Any] = {}
-    for line in table.splitlines():
-        if line.startswith("| `"):
-            names, values = (cell.replace("`", "").split(",") for cell in line.split("|")[1:3])
-            documented |= {name.strip(): json.loads(value) for name, value in zip(names, values, strict=True)}
-    assert documented == spacy.blank("en").get_factory_meta("elmo").default_config
-
-
 PREDICT = """
 import json, sys
 import en_pipeline

@@ -66,7 +66,7 @@ def embed_cli(
 
         python -m spacy elmo embed texts.jsonl vectors --unit sentence
 
-    If the command is stopped, in whatever way, the same command finishes the work. Nothing is written twice.
+    If the command is stopped, in whatever way, the same command finishes the work. Finished files are kept.
     """
     from ..embedding.embed import TooManyFailuresError, prepare, run
     from ..embedding.settings import EmbeddingSettings

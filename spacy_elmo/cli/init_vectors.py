@@ -32,8 +32,9 @@ def init_vectors_cli(
     Trains floret vectors on a corpus, for tasks that read them beside ELMo:
 
         python -m spacy elmo init-vectors text.txt vectors --lang en
-        python -m spacy train configs/ner.cfg --output out --paths.train train.spacy --paths.dev dev.spacy --paths.vectors vectors \\
-            --components.ner.model.tok2vec.embed.include_static_vectors true
+
+    `spacy train configs/ner.cfg` reads them with --paths.vectors vectors and
+    --components.ner.model.tok2vec.embed.include_static_vectors true.
     """
     from ..pretraining.floret_vectors import train_floret_vectors
 
