@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from spacy_elmo.corpora.articles import read_articles
-from spacy_elmo.files.atomic import draft_file
+from spacy_elmo.files.atomic import open_file
 
 TEXTS_HELP = "Texts, compressed (.gz, .xz) or not. FILE=2 takes each line twice, FILE=0.5 a random half of the lines"
 
@@ -35,7 +35,7 @@ def mix_texts(
             msg.info(f"{path}: {len(chosen):,} lines")
             lines += chosen
         randomizer.shuffle(lines)
-        with draft_file(output) as draft, draft.open("w", encoding="utf8") as file:
+        with open_file(output) as file:
             file.writelines(f"{line}\n" for line in lines)
     except (OSError, ValueError) as error:
         msg.fail("Could not mix the texts", str(error), exits=1)

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from spacy_elmo.corpora.articles import read_articles
-from spacy_elmo.files.atomic import draft_file
+from spacy_elmo.files.atomic import open_file
 
 HELD_OUT_HELP = "A text of held-out articles, such as the dev.txt and test.txt of split_articles.py. Can be repeated"
 
@@ -49,7 +49,7 @@ def filter_paragraphs(text: Path, output: Path, held_out: list[Path], n: int) ->
     if not known:
         raise ValueError(f"No paragraph of {', '.join(map(str, held_out))} has {n} words or more. Use a lower -n.")
     n_kept = n_removed = 0
-    with draft_file(output) as draft, draft.open("w", encoding="utf8") as file:
+    with open_file(output) as file:
         for article in tqdm(read_articles(text), unit=" articles", desc=text.name, disable=None):
             kept = [line for line in article if known.isdisjoint(ngrams(line, n))]
             if kept:

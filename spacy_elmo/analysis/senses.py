@@ -194,7 +194,7 @@ def disambiguate(
     scores = []
     for name, test in tests.items():
         scores.append(SetScores(name))
-        for layers_LTW, instances in embed_sentences(nlp, test):
+        for layers_LTW, instances in embed_sentences(nlp, (sentence for sentence in test if sentence.instances)):
             combinations = layer_combinations(len(layers_LTW))
             for instance in instances:
                 guesses = {

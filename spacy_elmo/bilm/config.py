@@ -77,7 +77,7 @@ class BiLMConfig:
         if self.char_dim:
             _check_filters(self.filters, self.max_chars)
             _check_characters(self.characters)
-        elif self.filters or self.highways or self.characters is not None:
+        elif not isinstance(self.filters, list | tuple) or self.filters or self.highways or self.characters is not None:
             raise ValueError("A model with char_dim = 0 reads no characters, so filters must be [] and highways 0.")
         # JSON has lists; a frozen config needs tuples to be hashable.
         object.__setattr__(self, "filters", tuple((width, count) for width, count in self.filters))

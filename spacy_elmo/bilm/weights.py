@@ -168,18 +168,18 @@ def _make_skeleton(config: BiLMConfig, precision: Precision) -> BiLM:
 
 def _assemble(bilm: BiLM, tensors: Mapping[str, Tensor], where: Path | str) -> BiLM:
     """Put tensors whose shapes were checked into a skeleton."""
-    for name in INITIAL_STATE & tensors.keys():
-        setattr(bilm, name, tensors[name])
-    expected = bilm.state_dict()
+    int8 = {name for name, tensor in bilm.state_dict().items() if tensor.dtype == torch.int8}
     wrong = [
         name
         for name, tensor in tensors.items()
-        if (tensor.dtype != torch.int8 if expected[name].dtype == torch.int8 else not tensor.is_floating_point())
+        if (tensor.dtype != torch.int8 if name in int8 else not tensor.is_floating_point())
     ]
     if wrong:
         raise ValueError(
             f"The weights in {where} are of another type than expected, in {wrong}: they were changed or damaged."
         )
+    for name in INITIAL_STATE & tensors.keys():
+        setattr(bilm, name, tensors[name])
     bilm.load_state_dict(
         {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()},
         assign=True,

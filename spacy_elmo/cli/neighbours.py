@@ -44,7 +44,7 @@ def neighbours_cli(
     from ..analysis.layer_name import layer_name
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
     from ..corpora.tokenizer import make_language
-    from ..models import DEFAULT
+    from ..models import DEFAULT, choose_model
     from .results import write_results
 
     try:
@@ -80,7 +80,7 @@ def neighbours_cli(
             write_results(
                 output,
                 "neighbours",
-                weights=weights or DEFAULT,
+                weights=choose_model(weights, lang) or DEFAULT,
                 arguments=[corpus, *sentences, *options],
                 results={"layers": names, "uses": results},
             )

@@ -1,6 +1,7 @@
 """`spacy elmo pretrain`: train a language model on a text."""
 
 import sys
+import time
 from pathlib import Path
 
 import typer
@@ -37,6 +38,7 @@ def pretrain_cli(
 
     overrides = parse_config_overrides(ctx.args)
     import_code(code_path)
+    since = 0.0 if resume else time.time()
     try:
         with show_validation_error(config_path, hint_fill=False):
             result = pretrain(
@@ -53,12 +55,12 @@ def pretrain_cli(
         if not is_first_of_its_machine():
             sys.exit(1)  # that process reports the same error
         if isinstance(error, FloatingPointError):
-            msg.fail("The training diverged", f"{error} {_advise(output)} A lower learn_rate may help.", exits=1)
-        advice = f" {_advise(output)}" if isinstance(error, OSError) else ""
+            msg.fail("The training diverged", f"{error} {_advise(output, since)} A lower learn_rate may help.", exits=1)
+        advice = f" {_advise(output, since)}" if isinstance(error, OSError) else ""
         msg.fail("Could not pretrain", f"{error}{advice}", exits=1)
     except Stopped as error:
         if is_first_of_its_machine():
-            msg.warn("Stopped", _advise(output))
+            msg.warn("Stopped", _advise(output, since))
         sys.exit(error.exit_code)
     if not is_first_process():
         return
@@ -74,10 +76,11 @@ def pretrain_cli(
     msg.text(f'Use it: nlp.add_pipe("elmo", config={{"weights": "{output / BEST}"}})')
 
 
-def _advise(output: Path) -> str:
+def _advise(output: Path, since: float) -> str:
+    """Say how to resume. An older checkpoint is that of a run which was to be replaced."""
     from ..pretraining.output import CHECKPOINT
 
     path = output / CHECKPOINT
-    if not path.exists():
-        return "There is no checkpoint yet to resume from."
+    if not path.exists() or path.stat().st_mtime < since:
+        return "There is no checkpoint of this run yet to resume from."
     return f"Resume from the last checkpoint, {path}, with --resume."

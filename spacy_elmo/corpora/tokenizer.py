@@ -10,6 +10,7 @@ from spacy.util import get_lang_class
 
 # How Chinese text is cut into words. spaCy's third one, pkuseg, needs a model, and a pipeline that brings it.
 SEGMENTERS = ("char", "jieba")
+DEFAULT_SEGMENTERS = {"zh": "char"}  # spaCy's own
 WITHOUT_SPACES = ("zh", "ja")
 
 

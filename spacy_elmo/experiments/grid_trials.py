@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from .trial_id import TRIAL_METRICS
 from .trial_set import TrialSet, check_test_data, read_trial_set
 
 
@@ -16,7 +17,7 @@ def read_variants(result: dict[str, Any], directory: Path) -> list[TrialSet]:
     found = []
     for variant in result["variants"]:
         path = directory / variant["name"]
-        if any(path.glob("*/*/metrics.json")):
+        if any(path.glob(f"*/*/{TRIAL_METRICS}")):
             found.append(read_trial_set(path, variant["title"]))
     if not found:
         raise ValueError(f"There is no finished trial of the grid in {directory}. Run it first:\n{result['command']}")

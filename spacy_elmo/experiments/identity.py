@@ -1,5 +1,6 @@
 """What makes two trials the same: the config, and the content of every file that it uses."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,4 +88,4 @@ def _find_paths(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and Path(value).exists()
+    return isinstance(value, str) and bool(value) and os.path.exists(value)  # False for text too long to be a path

@@ -13,22 +13,25 @@ from .trial_id import TRIAL_METRICS, TrialId
 
 
 def find_equal(
-    directories: Iterable[Path], trial_id: TrialId, identity: dict[str, str], *, with_model: bool
+    directories: Iterable[Path], trial_id: TrialId, identity: dict[str, str], *, own: Path, with_model: bool
 ) -> Path | None:
     """Find a finished trial with the same config, data, fraction and seed.
 
     directories (Iterable[Path]): Where to look: directories of trials, and of grids.
     trial_id (TrialId): The trial.
     identity (dict[str, str]): What makes trials the same.
+    own (Path): The directory of the trial itself. What is there may be replaced.
     with_model (bool): Whether the trial must have its model.
     RETURNS (Path | None): The directory of the trial, or None if there is none.
     """
     name = trial_id.directory(Path()) / TRIAL_METRICS
     for directory in directories:
         for path in (directory / name, *sorted(directory.glob(f"*/{name}"))):
-            has_model = (path.parent / DIR_MODEL_BEST).is_dir()
-            if _read_metrics(path).get("identity") == identity and (has_model or not with_model):
-                return path.parent
+            found = path.parent
+            has_model = (found / DIR_MODEL_BEST).is_dir()
+            is_equal = found.resolve() != own.resolve() and _read_metrics(path).get("identity") == identity
+            if is_equal and (has_model or not with_model):
+                return found
     return None
 
 

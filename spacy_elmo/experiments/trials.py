@@ -160,11 +160,11 @@ class Trials:
         RETURNS (dict[str, Any]): Its metrics, as they were written to its directory.
         """
         with_model = trial_id.fraction == ALL or not self.drop_models
-        equal = find_equal(self.reuse, trial_id, self.identity, with_model=with_model)
+        directory = trial_id.directory(self.output)
+        equal = find_equal(self.reuse, trial_id, self.identity, own=directory, with_model=with_model)
         if equal is None:
             return self._train(trial_id, with_model=with_model)
         self._remove_old_trials()
-        directory = trial_id.directory(self.output)
         _remove_trial(directory)
         return copy_trial(equal, directory, self._setup, with_model=with_model)
 
@@ -311,11 +311,12 @@ def _explain_failure(trial_id: TrialId, log: TextIO | None = None) -> Iterator[N
         yield
     except ConfigValidationError:
         raise
-    except OSError as error:
-        raise OSError(f"The training with {trial_id} failed: {error}.") from error
     except Exception as error:
-        message = f"The training with {trial_id} failed: {type(error).__name__}: {error}."
+        where = ""
         if log is not None:
-            log.write(traceback.format_exc())
-            message += f" The traceback is in {log.name}."
-        raise TrialError(message) from error
+            with suppress(OSError):  # the disk may be full
+                log.write(traceback.format_exc())
+                where = f" The traceback is in {log.name}."
+        if isinstance(error, OSError):
+            raise OSError(f"The training with {trial_id} failed: {error}.{where}") from error
+        raise TrialError(f"The training with {trial_id} failed: {type(error).__name__}: {error}.{where}") from error

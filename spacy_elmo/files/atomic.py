@@ -201,10 +201,15 @@ def _take_over(leftover: Path) -> Iterator[bool]:
     if os.name == "nt":
         yield False
         return
+    draft = leftover.with_name(leftover.name.removesuffix(OLD_SUFFIX))
     try:
-        handle = os.open(leftover.with_name(leftover.name.removesuffix(OLD_SUFFIX)), os.O_RDONLY)
+        # On NFS, only a file that is open for writing can be locked.
+        handle = os.open(draft, os.O_RDONLY if draft.is_dir() else os.O_RDWR)
     except FileNotFoundError:
         yield True
+        return
+    except PermissionError:
+        yield False  # another user's
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,6 +18,7 @@ from ..corpora.files import find_files
 from ..corpora.language_check import find_language_problem
 from ..corpora.read import make_splitter, read_corpus
 from ..corpora.statistics import compute_statistics
+from ..corpora.tokenizer import DEFAULT_SEGMENTERS
 from ..files.atomic import recover_directory, remove_leftovers
 from ..models import find_existing_weights
 from .checkpoint import Checkpoint, RunIdentity
@@ -99,14 +100,15 @@ def pretrain(
             vocabulary = _find_vocabulary(settings, train_corpus, output, resume=resume)
         processes.check_same(train_corpus.sha256, "training text")
         processes.check_same(dev_corpus.sha256, "dev text")
-        if checkpoint is None:
+        if checkpoint is None and (processes.is_first or _chooses_max_chars(settings)):
             settings = _fit_max_chars(settings, train_corpus, report if processes.is_first else ignore)
         model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
         bilm_config = model.bilm.config
+        corpus = settings.corpus
         model.bilm.config = replace(
             bilm_config,
-            lang=bilm_config.lang or settings.corpus.lang,
-            segmenter=settings.corpus.segmenter or bilm_config.segmenter,
+            lang=bilm_config.lang or corpus.lang,
+            segmenter=corpus.segmenter or bilm_config.segmenter or DEFAULT_SEGMENTERS.get(corpus.lang or ""),
         )
         run = PretrainingRun(
             settings=settings,
@@ -211,6 +213,10 @@ def _find_vocabulary(
     if isinstance(settings.bilm, Path) and has_softmax(settings.bilm):
         return vocabulary_of(settings.bilm)
     return count_words(train_corpus, max_size=settings.vocabulary.max_size, min_count=settings.vocabulary.min_count)
+
+
+def _chooses_max_chars(settings: PretrainingSettings) -> bool:
+    return isinstance(settings.bilm, BiLMConfig) and settings.max_chars is None
 
 
 def _fit_max_chars(settings: PretrainingSettings, train_corpus: TokenizedCorpus, report: Report) -> PretrainingSettings:

@@ -150,8 +150,8 @@ class PretrainingRun:
 
     @property
     def n_steps_recorded(self) -> int:
-        """RETURNS (int): Steps whose metrics and evaluation are done. A run that was stopped in an evaluation has one less than
-        it has steps."""
+        """RETURNS (int): Steps up to which metrics are complete: one less than the steps done if some are not in a line of
+        metrics yet. A run that resumes looks at its last step again."""
         return self.learner.n_steps_done - (not self.totals.is_empty)
 
     def evaluate(self, *, whole: bool = False) -> Likelihood:

@@ -45,6 +45,10 @@ from ..helpers import SIZES, small_config
             {"char_dim": 0, "words": ["a"], "word_dim": 3},
             r"reads no characters, so filters must be \[\] and highways 0",
         ),
+        (
+            {"char_dim": 0, "words": ["a"], "word_dim": 3, "filters": None, "highways": 0},
+            r"reads no characters, so filters must be \[\] and highways 0",
+        ),
         ({"lang": "to German"}, "lang must be the code of a language, such as 'de', got 'to German'"),
         ({"lang": 3}, "lang must be the code of a language, such as 'de', got 3"),
         ({"normalize": "nfkc"}, "normalize must be one of NFC, NFD, NFKC, NFKD, got 'nfkc'"),

@@ -191,6 +191,13 @@ def test_initial_state_of_another_shape_is_an_error(directory: Path) -> None:
         load_weights(directory)
 
 
+def test_initial_state_of_another_type_is_an_error(directory: Path) -> None:
+    save_weights(with_initial_state(random_bilm()), directory)
+    change_tensors(directory, lambda tensors: tensors.update(initial_hidden=tensors["initial_hidden"].to(torch.int8)))
+    with pytest.raises(ValueError, match=r"of another type than expected, in \['initial_hidden'\]"):
+        load_weights(directory)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("name", ["char_cnn.embedding.weight", "lstm.layers.1.projection", "initial_cell"])
 def test_weights_that_are_not_numbers_are_an_error(directory: Path, name: str, value: float) -> None:

@@ -25,6 +25,21 @@ def test_wrong_settings_are_reported(tmp_path: Path) -> None:
     assert "[bilm_training] dropout must be a number, at least 0 and below 1, got True." in message
 
 
+def test_checkpoint_of_the_run_to_be_replaced_is_not_recommended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = command_line(make_overrides(tmp_path))
+    run("pretrain", TINY, tmp_path / "out", *overrides)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("spacy_elmo.pretraining.pretrain.prepare_corpus", fail)
+    message = run("pretrain", TINY, tmp_path / "out", "--overwrite", *overrides, code=1)
+    assert "No space left on device There is no checkpoint of this run yet to resume from." in " ".join(message.split())
+    assert (tmp_path / "out" / "checkpoint.safetensors").exists()
+
+
 def test_errors_are_reported_once_on_each_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = tmp_path / "missing.txt"
     arguments = ("pretrain", TINY, tmp_path / "out", "--paths.train", missing, "--paths.dev", missing)

@@ -35,6 +35,12 @@ def test_files_outside_of_paths_count(corpus: Path) -> None:
     expect_refusal(make_trials(corpus, overrides=overrides), "differ in the files of corpora.dev.path")
 
 
+def test_long_text_in_a_config_is_no_path(corpus: Path) -> None:
+    with (corpus / "tagger.cfg").open("a", encoding="utf8") as file:
+        file.write(f'\n[pretraining]\n\n[corpora]\n\n[corpora.prompt]\ntext = "{"word " * 1000}"\n')
+    mark_as_finished(make_trials(corpus))
+
+
 @pytest.mark.parametrize("weights", ["directory", "default", "private"])
 def test_other_weights_make_other_trials(weights: str, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory, name = write_elmo_config(corpus), "components.elmo.weights"

@@ -66,6 +66,14 @@ def test_other_trials_are_not_copied(change: str, corpus: Path) -> None:
 
 
 @pytest.mark.slow
+def test_trial_is_not_copied_from_itself(corpus: Path) -> None:
+    run_all(make_trials(corpus, output=corpus / "all" / "out"))
+    again = make_trials(corpus, output=corpus / "all" / "out", reuse=[corpus / "all"], overwrite=True)
+    (metrics,) = run_all(again)
+    assert "copied_from" not in metrics
+
+
+@pytest.mark.slow
 def test_trial_whose_model_is_dropped_needs_none(corpus: Path) -> None:
     settings: dict[str, Any] = {"fractions": [50.0], "drop_models": True}
     run_all(make_trials(corpus, output=corpus / "other", **settings))

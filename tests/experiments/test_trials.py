@@ -101,17 +101,27 @@ def test_seeds_matter_and_can_be_repeated(corpus: Path) -> None:
     assert first != other
 
 
-def test_a_failure_is_explained(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "expected", "message"),
+    [
+        (RuntimeError("out of luck"), TrialError, "RuntimeError: out of luck."),
+        (FileNotFoundError(2, "No such file or directory", "table.txt"), OSError, ".* 'table.txt'."),
+    ],
+)
+def test_a_failure_is_explained_and_its_traceback_kept(
+    error: Exception, expected: type[Exception], message: str, corpus: Path
+) -> None:
     def fail() -> None:
-        raise RuntimeError("out of luck")
+        raise error
 
     before_update.append(fail)
     log = corpus / "out" / "50" / "0" / "training.log"
-    with pytest.raises(TrialError, match=f"with fraction 50%, seed 0 failed: RuntimeError: out of luck.*{log}"):
+    with pytest.raises(expected, match=f"with fraction 50%, seed 0 failed: {message} The traceback is in {log}"):
         run_all(make_trials(corpus, fractions=[50.0]))
     assert "in fail" in log.read_text("utf8")
-    before_update.clear()
 
+
+def test_a_full_disk_is_explained(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill_disk(path: Path, text: str) -> None:
         raise OSError(28, "No space left on device")
 

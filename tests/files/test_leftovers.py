@@ -147,3 +147,20 @@ def test_a_draft_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, mon
     write_file(tmp_path / "a.txt", "new")
     assert len(removed) == 1
     assert contents(tmp_path) == {"a.txt": "new"}
+
+
+def test_drafts_of_other_users_stop_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = tmp_path / ".file.txt-abcd1234.draft"
+    foreign.write_text("theirs", encoding="utf8")
+    open_any = os.open
+
+    def open_own(path: os.PathLike[str] | str, *arguments: int) -> int:
+        if Path(path) == foreign:
+            raise PermissionError(13, "Permission denied", str(path))
+        return open_any(path, *arguments)
+
+    monkeypatch.setattr("os.open", open_own)
+    with open_file(tmp_path / "file.txt") as file:
+        file.write("ours")
+    assert (tmp_path / "file.txt").read_text(encoding="utf8") == "ours"
+    assert foreign.read_text(encoding="utf8") == "theirs"
