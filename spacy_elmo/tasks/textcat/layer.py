@@ -57,7 +57,7 @@ def forward(
     x_BTI, *output = (
         xp2torch(model.ops.pad(vectors), requires_grad=is_train, device=shim.device) for vectors in sources
     )
-    inputs = ArgsKwargs((x_BTI, torch.as_tensor(lengths), *output), {"dropout": rate})
+    inputs = ArgsKwargs((x_BTI, torch.as_tensor(lengths), *output), {"dropout": rate, "is_train": is_train})
     y_BO, torch_backprop = shim(inputs, is_train)
 
     def backprop(d_vectors_BO: OutT) -> InT:

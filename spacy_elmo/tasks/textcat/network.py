@@ -52,6 +52,9 @@ class BiattentiveNetwork(nn.Module):
     maxout layers. Instead, the pooled vectors are standardized with statistics of the docs in training: the vector of
     a doc does not depend on its batch, and is computed the same way in training and in prediction.
 
+    Whether it is training is an argument. Nothing here may depend on torch's `training` and `eval()`: Thinc sets them at
+    each prediction, on the module that all threads share.
+
     sizes (Sizes): The sizes.
     input_width (int): Width of the input vectors.
     output_width (int): Width of the vectors that are concatenated with the integrator's output; 0 for none.
@@ -72,7 +75,13 @@ class BiattentiveNetwork(nn.Module):
         )
 
     def forward(
-        self, x_BTI: Tensor, lengths_B: Tensor, output_BTE: Tensor | None = None, *, dropout: float = 0.0
+        self,
+        x_BTI: Tensor,
+        lengths_B: Tensor,
+        output_BTE: Tensor | None = None,
+        *,
+        dropout: float = 0.0,
+        is_train: bool = False,
     ) -> Tensor:
         """Run the network over a padded batch.
 
@@ -81,16 +90,18 @@ class BiattentiveNetwork(nn.Module):
         output_BTE (Tensor | None): The vectors to concatenate with the integrator's output, if the network has them.
         dropout (float): The fraction of values to drop while training, in the output of the feed-forward layer and in
             the input of each maxout layer.
+        is_train (bool): Whether this is a step of training, with dropout and new statistics.
         RETURNS (Tensor): vectors_BO, one for each doc.
         """
-        drop = partial(functional.dropout, p=dropout, training=self.training)
+        drop = partial(functional.dropout, p=dropout, training=is_train)
         mask_BT = torch.arange(x_BTI.shape[1], device=x_BTI.device) < lengths_B.to(x_BTI.device).unsqueeze(1)
         x_BTH = _run(self.encoder, drop(functional.relu(self.feedforward(x_BTI))), lengths_B)
         context_BTH = attend(x_BTH, mask_BT)
         y_BTG = _run(self.integrator, torch.cat([x_BTH, x_BTH - context_BTH, x_BTH * context_BTH], dim=-1), lengths_B)
         if output_BTE is not None:
             y_BTG = torch.cat([y_BTG, output_BTE], dim=-1)
-        vectors: Tensor = self.standardize(pool(y_BTG, self.attention(y_BTG).squeeze(-1), mask_BT))
+        pooled_BP = pool(y_BTG, self.attention(y_BTG).squeeze(-1), mask_BT)
+        vectors: Tensor = self.standardize(pooled_BP, is_train=is_train)
         for layer in self.maxouts:
             pieces = layer(drop(vectors)).unflatten(-1, (self.sizes.maxout_width, self.sizes.maxout_pieces))
             vectors = pieces.amax(dim=-1)
@@ -116,13 +127,14 @@ class Standardize(nn.Module):
         self.register_buffer("square", torch.ones(width))
         self.register_buffer("n_batches", torch.zeros(()))
 
-    def forward(self, x_BP: Tensor) -> Tensor:
+    def forward(self, x_BP: Tensor, *, is_train: bool = False) -> Tensor:
         """Standardize vectors. In training, update the statistics first.
 
         x_BP (Tensor): The vectors.
+        is_train (bool): Whether this is a step of training.
         RETURNS (Tensor): y_BP.
         """
-        if self.training:
+        if is_train:
             self.n_batches += 1
             # At first the mean over all batches, so that the initial values have no influence, then a moving average.
             weight = max(1 / self.n_batches.item(), MIN_BATCH_WEIGHT)

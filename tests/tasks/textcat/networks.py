@@ -28,7 +28,7 @@ def random_network(input_width: int = 4, output_width: int = 0, **changes: Any) 
             parameter.normal_(std=0.7)
         network.standardize.mean.normal_()
         network.standardize.square.copy_(network.standardize.mean**2 + 0.5)
-    return network.eval()
+    return network
 
 
 def random_vectors(*lengths: int, width: int = 4, seed: int = 0) -> list[Array]:
@@ -39,14 +39,14 @@ def random_vectors(*lengths: int, width: int = 4, seed: int = 0) -> list[Array]:
 class Frozen(Standardize):
     """Learns nothing more about what is usual, so that training does not change what follows."""
 
-    def train(self, mode: bool = True) -> "Frozen":
-        return super().train(False)
+    def forward(self, x_BP: torch.Tensor, *, is_train: bool = False) -> torch.Tensor:
+        return super().forward(x_BP)
 
 
 def freeze(network: BiattentiveNetwork) -> None:
     frozen = Frozen(len(network.standardize.mean))
     frozen.load_state_dict(network.standardize.state_dict())
-    network.standardize = frozen.eval()
+    network.standardize = frozen
 
 
 def reference(network: BiattentiveNetwork, x: Array, output: Array | None = None) -> Array:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from spacy_elmo.tasks.textcat.network import Sizes, Standardize
 
@@ -30,23 +30,23 @@ def test_network_is_its_formulas(output_width: int, depth: int) -> None:
 def test_standardize_is_by_all_that_was_seen() -> None:
     standardize = Standardize(3)
     batches = [torch.as_tensor(2 * x + 5) for x in random_vectors(1, 8, 8, width=3)]
-    assert_allclose(standardize(batches[0]), 0, atol=1e-6)
-    outputs = [standardize(batch) for batch in batches[1:]]
+    assert_allclose(standardize(batches[0], is_train=True), 0, atol=1e-6)
+    outputs = [standardize(batch, is_train=True) for batch in batches[1:]]
     mean = torch.stack([batch.mean(dim=0) for batch in batches]).mean(dim=0)
     square = torch.stack([batch.square().mean(dim=0) for batch in batches]).mean(dim=0)
     expected = (batches[2] - mean) / (square - mean**2).sqrt()
     assert_allclose(outputs[1], expected, atol=1e-4)
     # Now as in training, alone as in a batch, and without learning.
-    assert_allclose(standardize.eval()(batches[2]), expected, atol=1e-4)
+    assert_allclose(standardize(batches[2]), expected, atol=1e-4)
     assert_allclose(standardize(batches[2][:1]), expected[:1], atol=1e-4)
 
 
 def test_standardize_forgets_the_start() -> None:
     standardize = Standardize(1)
     for value in [0.0] * 100 + [3.0, 5.0] * 200:
-        standardize(torch.as_tensor([[value]]))
+        standardize(torch.as_tensor([[value]]), is_train=True)
     assert_allclose(standardize.mean, 4.0, atol=0.05)
-    assert_allclose(standardize.eval()(torch.as_tensor([[5.0]])), 1.0, atol=0.05)
+    assert_allclose(standardize(torch.as_tensor([[5.0]])), 1.0, atol=0.05)
 
 
 def test_dropout_is_applied_in_three_layers() -> None:
@@ -60,8 +60,19 @@ def test_dropout_is_applied_in_three_layers() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.nn.functional, "dropout", count)
-        network.train()(x_BTI, torch.as_tensor([7]), dropout=0.3)
+        network.eval()(x_BTI, torch.as_tensor([7]), dropout=0.3, is_train=True)
     assert counts == [(1, 7, 5), (1, 32), (1, 6)]
+
+
+def test_the_mode_of_the_module_changes_nothing() -> None:
+    network, x_BTI = random_network(4), torch.as_tensor(random_vectors(7)[0]).unsqueeze(0)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    with torch.no_grad():
+        found, expected = (
+            network.train(mode)(x_BTI, torch.as_tensor([7]), dropout=0.5).numpy() for mode in (True, False)
+        )
+    assert_array_equal(found, expected)
+    assert [name for name, tensor in network.state_dict().items() if not torch.equal(tensor, before[name])] == []
 
 
 @pytest.mark.parametrize("name", list(SIZES))
