@@ -16,6 +16,7 @@ from spacy.language import Language
 from wasabi import msg
 
 from spacy_elmo.corpora.long_texts import LONG_WORD
+from spacy_elmo.corpora.surrogates import drop_surrogates
 
 Answer = dict[str, Any]
 
@@ -43,17 +44,25 @@ class Batcher:
         """Compute the vectors of a text.
 
         text (str): The text.
-        RETURNS (dict): The tokens and their vectors. If too many texts wait, there is a `queue.Full` instead.
+        RETURNS (dict): The tokens and their vectors. If too many texts wait, there is a `queue.Full` instead, and after
+            `SECONDS` a `TimeoutError`.
         """
         future: Future[Answer] = Future()
         self._waiting.put_nowait((text, future))
-        return future.result(timeout=SECONDS)
+        try:
+            return future.result(timeout=SECONDS)
+        except TimeoutError:
+            future.cancel()  # nobody waits for it any more
+            raise
 
     def _run(self) -> None:
         while True:
             batch = [self._waiting.get()]
             while len(batch) < MAX_BATCH and not self._waiting.empty():
                 batch.append(self._waiting.get())
+            batch = [item for item in batch if item[1].set_running_or_notify_cancel()]
+            if not batch:
+                continue
             try:
                 answers = self._embed([text for text, _ in batch])
             except Exception as error:
@@ -102,13 +111,13 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
                 self._refuse(HTTPStatus.BAD_REQUEST, 'expected {"text": ...}, with words of up to 500 characters')
                 return
             try:
-                self._answer(HTTPStatus.OK, batcher.embed(text))
+                answer = batcher.embed(text)
             except (queue.Full, TimeoutError):
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting")
-            except OSError:
-                self.close_connection = True  # the client has gone
             except Exception as error:
                 self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
+            else:
+                self._answer(HTTPStatus.OK, answer)
 
         def _refuse(self, status: HTTPStatus, message: str) -> None:
             self.close_connection = True  # the rest of the request was perhaps not read
@@ -121,8 +130,11 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
             self.send_header("Content-Length", str(len(data)))
             if self.close_connection:
                 self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(data)
+            try:
+                self.end_headers()
+                self.wfile.write(data)
+            except OSError:
+                self.close_connection = True  # the client has gone, or reads too slowly
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -138,8 +150,7 @@ def _parse(data: bytes) -> str | None:
         text = json.loads(data)["text"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    # JSON can hold lone surrogates, which UTF-8 cannot.
-    return text.encode("utf8", "ignore").decode("utf8") if isinstance(text, str) else None
+    return drop_surrogates(text) if isinstance(text, str) else None
 
 
 def serve(pipeline: Path | None = None, host: str = "127.0.0.1", port: int = 8000) -> None:

@@ -5,7 +5,6 @@ Only the line, or the file of docs, that is being read is in memory. For raw tex
 
 import json
 import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -23,6 +22,7 @@ from .long_texts import cut_text
 from .sentences import Sentence, doc_sentences
 from .surrogates import drop_surrogates
 from .tokenizer import check_segmenter, make_tokenizer
+from .worker_processes import start_worker
 
 Splitter = Callable[[str], Iterator[Sentence]]
 
@@ -96,16 +96,11 @@ def _split_chunk(texts: list[str], lang: str, segmenter: str | None) -> list[Sen
     return list(_split_texts(texts, lang, segmenter))
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl+C to the main process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _split_in_parallel(texts: Iterator[str], lang: str, segmenter: str | None, n_process: int) -> Iterator[Sentence]:
     """Tokenize in several processes, in order, with a bounded number of texts in memory."""
     # Forked processes would inherit torch's threads, with locks that are never released.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_process, mp_context=context, initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(n_process, mp_context=context, initializer=start_worker) as pool:
         waiting: deque[Future[list[Sentence]]] = deque()
         while chunk := list(islice(texts, TEXTS_PER_TASK)):
             waiting.append(pool.submit(_split_chunk, chunk, lang, segmenter))

@@ -12,6 +12,7 @@ from .pooling import Units
 from .settings import EmbeddingSettings
 
 VECTOR = "vector"
+LARGEST_COLUMN = 2_000_000_000  # bytes of a field in a row group; the texts of an array of Arrow's end at 2**31
 
 
 def column_names(settings: EmbeddingSettings) -> list[str]:
@@ -58,6 +59,27 @@ def make_schema(settings: EmbeddingSettings, fields: dict[str, str], width: int,
         for name, kind in fields.items()
     ]
     return arrow.schema([*own[:-1], *further, own[-1]], metadata=metadata)
+
+
+def count_field_bytes(units: Units, fields: dict[str, str]) -> int:
+    """Count the bytes of further fields, and refuse a field that is too large to be repeated for each unit.
+
+    units (Units): The units of a row.
+    fields (dict[str, str]): The types of further fields.
+    RETURNS (int): The bytes of their columns.
+    """
+    count, total = len(units.texts), 0
+    for name, kind in fields.items():
+        (value,) = column_values([units.row.fields.get(name)], kind)
+        n_bytes = len(value.encode()) if isinstance(value, str) else 8
+        if n_bytes * count > LARGEST_COLUMN:
+            raise ValueError(
+                f"The field {name!r:.40} of {units.row.id!r:.80} has {n_bytes:,} bytes, and is repeated for each of "
+                f"{count:,} units: more than the {LARGEST_COLUMN:,} bytes that a column can hold. List the fields to keep "
+                f"with --fields, without this one, and start again with --overwrite."
+            )
+        total += n_bytes * count
+    return total
 
 
 def make_batch(units: Sequence[Units], schema: Any, fields: dict[str, str]) -> Any:

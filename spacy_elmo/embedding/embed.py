@@ -9,7 +9,7 @@ from .events import Event, Failed, Observer
 from .extras import import_arrow
 from .model import load_embedder
 from .parquet import is_whole
-from .plan import PLAN_FILE, Plan, Shard, read_plan
+from .plan import PLAN_FILE, SHARD_NAME, Plan, Shard, read_plan
 from .scan import Report, make_plan
 from .settings import EmbeddingSettings
 from .shard import Job, make_job
@@ -17,7 +17,6 @@ from .shard import Job, make_job
 Engine = Callable[[Job, Sequence[Shard], Observer], None]
 
 MAX_FAILED = 10  # if so many shards fail, the others would as well
-SHARDS = "shard-*.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +73,7 @@ def prepare(
     plan = None if overwrite else read_plan(output)
     if plan is None:
         plan = make_plan(corpus, settings, model, report)
-        if overwrite:
+        if overwrite and output.is_dir():
             _remove(output)  # only now: a corpus or settings that are refused leave the old vectors
         plan.to_disk(output)
     else:
@@ -92,15 +91,16 @@ def _check_directory(corpus: Path, output: Path) -> None:
         )
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is a file; a directory is to be written there. Choose another path.")
-    if output.is_dir() and not (output / PLAN_FILE).exists():
-        others = sorted(path.name for path in output.iterdir() if not path.name.startswith("."))
-        if others:
-            raise ValueError(f"{output} has other files in it, such as {others[0]!r}. Choose another directory.")
+    # One listing: another part may write the plan at the same time.
+    names = {path.name for path in output.iterdir() if not path.name.startswith(".")} if output.is_dir() else set()
+    if names and PLAN_FILE not in names:
+        raise ValueError(f"{output} has other files in it, such as {min(names)!r}. Choose another directory.")
 
 
 def _remove(output: Path) -> None:
-    for shard in sorted(output.glob(SHARDS)):
-        shard.unlink()
+    for path in sorted(output.iterdir()):
+        if SHARD_NAME.fullmatch(path.name):
+            path.unlink()
     (output / PLAN_FILE).unlink(missing_ok=True)  # last, so that a directory with shards always has a plan
 
 

@@ -46,9 +46,11 @@ def embed_on_ray(job: Job, shards: Sequence[Shard], observe: Observer, *, addres
     with _connect(ray, address, n_workers):
         task = ray.remote(num_cpus=1, max_retries=MAX_ATTEMPTS - 1, retry_exceptions=True)(embed_shard)
         waiting, running = iter(shards), dict[Any, Shard]()
-        most = SUBMITTED_PER_CORE * int(ray.cluster_resources()["CPU"])
         while True:
-            running |= {task.remote(job, shard): shard for shard in islice(waiting, most - len(running))}
+            # A cluster may grow and shrink. One without CPUs may get some for tasks that wait.
+            most = SUBMITTED_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 0)))
+            n_free = max(0, most - len(running))
+            running |= {task.remote(job, shard): shard for shard in islice(waiting, n_free)}
             if not running:
                 return
             (done,), _ = ray.wait(list(running))

@@ -61,8 +61,9 @@ def parse_row(record: Record, file: str, settings: EmbeddingSettings) -> Row | N
 def _check_fields(row: dict[str, Any], default_id: str, settings: EmbeddingSettings) -> Row:
     text, own_id = row.get(settings.text_field), row.get(settings.id_field)
     if not isinstance(text, str):
-        found = f"it has {', '.join(map(repr, row))[:80]}" if text is None else f"got {text!r:.40}"
-        raise BadRowError(f"expected a text as {settings.text_field!r}, {found or 'and it is empty'}")
+        present = ", ".join(map(repr, row))[:80] or "no fields"
+        found = f"got {text!r:.40}" if settings.text_field in row else f"it has {present}"
+        raise BadRowError(f"expected a text as {settings.text_field!r}, {found}")
     if len(text) > MAX_BYTES:
         raise BadRowError(f"longer than {MAX_BYTES // 1_000_000} MB: split it into several documents")
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpora.long_texts import LONGEST_PIECE, cut_text
-from ..files.atomic import draft_file, remove_leftovers
+from ..files.atomic import draft_file
 from ..layers.doc_layers import count_characters
 from .columns import make_schema
 from .model import Embedder, load_embedder
@@ -77,7 +77,6 @@ def embed_shard(job: Job, shard: Shard, report: ReportTokens = lambda n_tokens, 
         raise ValueError(
             f"The plan was made with other versions or files of: {names}. All machines need the same ones."
         )
-    remove_leftovers(path)
     schema = make_schema(job.settings, job.fields, embedder.width, make_metadata(job))
     n_tokens = n_chars = 0
     embedder.clear_cache()

@@ -1,9 +1,6 @@
 """Embed shards on this machine: in this process, or in several that have one thread each."""
 
 import multiprocessing
-import os
-import signal
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -11,6 +8,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
+from ..corpora.worker_processes import start_worker
 from .events import MAX_ATTEMPTS, Event, Failed, Finished, Observer, Progressed, describe_error
 from .plan import Shard
 from .shard import Job, ReportTokens, embed_shard
@@ -111,8 +109,7 @@ class Worker:
 
 def _work(job: Job, connection: Connection) -> None:
     """Embed the shards that the main process sends, until it sends no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the main process
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_worker()
     with suppress(EOFError):
         while True:
             shard: Shard = connection.recv()
@@ -120,14 +117,6 @@ def _work(job: Job, connection: Connection) -> None:
                 connection.send(Finished(shard.name, embed_shard(job, shard, _reporter(shard, connection.send))))
             except Exception as error:
                 connection.send(Failed(shard.name, describe_error(error)))
-
-
-def _end_with_parent() -> None:
-    """End this process when the main process is gone, in the middle of a shard if need be."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 def _reporter(shard: Shard, observe: Observer) -> ReportTokens:

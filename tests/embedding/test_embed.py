@@ -3,7 +3,7 @@
 import os
 import re
 import resource
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,28 @@ def test_parts_together_are_the_whole(
     assert read_bytes(tmp_path / "out") == complete
 
 
+def test_parts_that_start_together_use_one_plan(
+    corpus: Path,
+    settings: dict[str, Any],
+    complete: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    list_directory = Path.iterdir
+
+    def list_after_another_job(path: Path) -> Iterator[Path]:
+        if path == output:
+            (output / PLAN_FILE).write_bytes(complete[PLAN_FILE])
+        return list_directory(path)
+
+    monkeypatch.setattr(Path, "iterdir", list_after_another_job)
+    embedding = prepare(corpus, output, EmbeddingSettings(**settings), part=(2, 3))
+    assert [shard.name for shard in embedding.missing] == [f"shard-00000{i}.parquet" for i in (1, 4, 7)]
+    assert read_bytes(output) == {PLAN_FILE: complete[PLAN_FILE]}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -131,6 +153,22 @@ def test_overwrite(corpus: Path, settings: dict[str, Any], complete: dict[str, b
     assert read_table(output).num_rows == 3
     with pytest.raises(ValueError, match="--overwrite would remove what other parts have written"):
         prepare(corpus, output, EmbeddingSettings(**settings), overwrite=True, part=(1, 2))
+
+
+def test_overwrite_keeps_files_that_embed_has_not_written(
+    corpus: Path, settings: dict[str, Any], complete: dict[str, bytes], tmp_path: Path
+) -> None:
+    output = tmp_path / "complete"
+    (output / "shard-merged.parquet").write_bytes(b"mine")
+    prepare(corpus, output, EmbeddingSettings(**settings), overwrite=True)
+    assert {path.name for path in output.iterdir()} == {PLAN_FILE, "shard-merged.parquet"}
+    assert (output / "shard-merged.parquet").read_bytes() == b"mine"
+
+
+def test_overwrite_where_nothing_is(corpus: Path, settings: dict[str, Any], tmp_path: Path) -> None:
+    embedding = prepare(corpus, tmp_path / "out", EmbeddingSettings(**settings), overwrite=True)
+    assert embedding.missing == embedding.shards
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {PLAN_FILE}
 
 
 def test_overwrite_keeps_the_old_vectors_if_the_new_ones_are_refused(

@@ -2,15 +2,25 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from spacy_elmo.embedding import parquet
+from spacy_elmo.embedding import columns, parquet
+from spacy_elmo.embedding.embed import prepare
 from spacy_elmo.embedding.parquet import is_whole
+from spacy_elmo.embedding.plan import PLAN_FILE
+from spacy_elmo.embedding.settings import EmbeddingSettings
+from spacy_elmo.embedding.shard import embed_shard
 
 from .corpora import TEXTS, embed, read_bytes, read_table, read_vectors, write_lines
+
+
+def group_sizes(output: Path) -> list[int]:
+    metadata = pyarrow.parquet.read_metadata(output / "shard-000000.parquet")
+    return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
 
 def test_columns_and_metadata(weights: str, tmp_path: Path) -> None:
@@ -33,14 +43,55 @@ def test_row_groups_are_bounded(weights: str, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(parquet, "GROUP_BYTES", 1000)
     corpus = write_lines(tmp_path / "a.txt", *TEXTS)
     embed(corpus, tmp_path / "out", weights=weights, unit="token")
-    metadata = pyarrow.parquet.read_metadata(tmp_path / "out" / "shard-000000.parquet")
-    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    sizes = group_sizes(tmp_path / "out")
     # A vector has 48 bytes, and a row of the corpus up to 20 tokens.
     assert max(sizes) < 1000 / 48 + 20
     assert len(sizes) > 10
     monkeypatch.undo()
     embed(corpus, tmp_path / "one", weights=weights, unit="token")
     assert (read_vectors(tmp_path / "one") == read_vectors(tmp_path / "out")).all()
+
+
+@pytest.mark.parametrize(
+    ("field", "unit", "sizes"),
+    [
+        # A vector has 48 bytes. Each row has 400 of further fields, once for each of its units.
+        ("x" * 400, "document", [3, 3, 1]),
+        ("x" * 400, "sentence", [4, 4, 4, 2]),
+        ("日" * 133, "sentence", [4, 4, 4, 2]),
+        (["x" * 396], "sentence", [4, 4, 4, 2]),  # with brackets and quotation marks
+        (1, "sentence", [14]),
+        (None, "sentence", [14]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_further_fields_count_once_for_each_unit(
+    weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: Any, unit: str, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1000)
+    corpus = write_lines(tmp_path / "a.jsonl", *[{"text": "It is. It was.", "more": field}] * 7)
+    embed(corpus, tmp_path / "out", weights=weights, unit=unit)
+    assert group_sizes(tmp_path / "out") == sizes
+
+
+def test_field_that_is_too_large_for_every_unit_is_refused(
+    weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "LARGEST_COLUMN", 1000)
+    rows = [{"text": "It is. It was.", "html": "é" * 250}, {"text": "It is. It was. I am.", "html": "é" * 250}]
+    settings = EmbeddingSettings(weights=weights, unit="sentence", shard_size=20)
+    embedding = prepare(write_lines(tmp_path / "a.jsonl", *rows), tmp_path / "out", settings)
+    first, second = embedding.missing
+    embed_shard(embedding.job, first)
+    message = (
+        "The field 'html' of 'a.jsonl:2' has 500 bytes, and is repeated for each of 3 units: more than the 1,000 bytes "
+        "that a column can hold. List the fields to keep with --fields, without this one, and start again with --overwrite"
+    )
+    with pytest.raises(ValueError, match=message):
+        embed_shard(embedding.job, second)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {PLAN_FILE, first.name}
+    embed(tmp_path / "a.jsonl", tmp_path / "without", weights=weights, unit="sentence", fields=())
+    assert group_sizes(tmp_path / "without") == [5]
 
 
 def test_same_input_gives_the_same_bytes(weights: str, tmp_path: Path) -> None:

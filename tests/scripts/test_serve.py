@@ -4,17 +4,19 @@ import http.client
 import json
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+import spacy
 from numpy.testing import assert_allclose
 
 from scripts.serve import MAX_BYTES, Batcher, make_server
@@ -97,9 +99,64 @@ def test_too_many_requests_are_refused_at_once(server: ThreadingHTTPServer) -> N
         assert ask(server, {"text": "a"}) == (503, {"error": "too many requests are waiting"})
 
 
-def test_a_text_that_fails_does_not_end_the_service(server: ThreadingHTTPServer) -> None:
-    with patch.object(Batcher, "_embed", side_effect=RuntimeError("no such luck")):
-        assert ask(server, {"text": "a"}) == (500, {"error": "RuntimeError"})
+def test_a_client_that_reads_too_slowly_gets_no_second_answer(
+    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class HandlerOfSlowClients(server.RequestHandlerClass):  # type: ignore[misc, name-defined]
+        def setup(self) -> None:
+            super().setup()
+            self.n_left, self.write = 200, self.wfile.write
+            self.wfile.write = self.write_once
+
+        def write_once(self, data: bytes) -> int:
+            """Write what a client reads in the beginning. Then it stops for too long, and reads again."""
+            part, self.n_left = data[: self.n_left], self.n_left - len(data)
+            written: int = self.write(part)
+            if self.n_left < 0:
+                self.n_left = 10_000
+                raise TimeoutError("timed out")
+            return written
+
+    monkeypatch.setattr(server, "RequestHandlerClass", HandlerOfSlowClients)
+    body = json.dumps({"text": "They play a play ."}).encode()
+    with socket.create_connection(server.server_address, timeout=60) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        received = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert len(received) == 200
+
+
+def test_a_text_that_nobody_waits_for_is_not_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, may_end = threading.Event(), threading.Event()
+    batches: list[list[str]] = []
+
+    def embed(self: Batcher, texts: list[str]) -> list[dict[str, Any]]:
+        batches.append(texts)
+        started.set()
+        assert may_end.wait(60)
+        return [{"tokens": texts} for _ in texts]
+
+    monkeypatch.setattr(Batcher, "_embed", embed)
+    batcher = Batcher(spacy.blank("en"))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(batcher.embed, "first")
+        assert started.wait(60)
+        with patch("scripts.serve.SECONDS", 0.05), pytest.raises(TimeoutError):
+            batcher.embed("second")
+        may_end.set()
+    assert batcher.embed("third") == {"tokens": ["third"]}
+    assert batches == [["first"], ["third"]]
+
+
+def test_lone_surrogates_are_left_out(server: ThreadingHTTPServer) -> None:
+    status, answer = ask(server, {"text": "a \ud800b"})
+    assert (status, answer["tokens"]) == (200, ["a", "b"])
+
+
+@pytest.mark.parametrize("error", [RuntimeError, OSError])
+def test_a_text_that_fails_does_not_end_the_service(server: ThreadingHTTPServer, error: type[Exception]) -> None:
+    with patch.object(Batcher, "_embed", side_effect=error("no such luck")):
+        assert ask(server, {"text": "a"}) == (500, {"error": error.__name__})
     assert ask(server, {"text": "a"})[0] == 200
 
 
