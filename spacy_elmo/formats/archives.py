@@ -38,7 +38,7 @@ def _unpack(path: Path, target: Path) -> None:
                 name = PureWindowsPath(member.filename)  # knows slashes, backslashes and drives
                 if name.anchor or ".." in name.parts:
                     raise ValueError(
-                        f"{path} has a file that leads out of it, {member.filename!r}: it was not unpacked."
+                        f"{path} has a file that leads out of it, {member.filename!r:.200}: it was not unpacked."
                     )
             n_bytes = sum(member.file_size for member in members)
             if n_bytes > MOST_BYTES:
@@ -52,7 +52,8 @@ def _unpack(path: Path, target: Path) -> None:
         raise
     except Exception as error:  # a damaged file, a password or a full disk: zipfile and its codecs raise many kinds
         raise ValueError(
-            f"{path} cannot be unpacked: {error}. Was it downloaded whole, and is there space for it in {target.parent}?"
+            f"{path} cannot be unpacked: {error!s:.1000}. Was it downloaded whole, and is there space for it in "
+            f"{target.parent}?"
         ) from None
 
 

@@ -72,6 +72,18 @@ def test_damaged_files(tmp_path: Path, temporary: Path, method: int) -> None:
     assert list(temporary.iterdir()) == []
 
 
+def test_long_names_do_not_make_long_messages(tmp_path: Path) -> None:
+    path = make_zip(tmp_path / "model.zip", "x" * 10_000)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"x", b"y", 10_000))  # the name in the header, not the one in the directory
+    with (
+        pytest.raises(ValueError, match=r"model.zip cannot be unpacked: File name in directory 'xx") as caught,
+        unpacked([path]),
+    ):
+        pass
+    assert len(str(caught.value)) < 2000
+
+
 def test_files_with_a_password(tmp_path: Path) -> None:
     path = make_zip(tmp_path / "model.zip", "one.txt")
     data = bytearray(path.read_bytes())
