@@ -90,8 +90,17 @@ def trials_cli(
             for run in runs.values():
                 locks.enter_context(run.lock())
             unfinished = [(name, trial_id) for name, run in runs.items() for trial_id in run.find_unfinished()]
-            for path, text in files.items():  # now that no existing trial is refused
-                write_file(path, text)
+
+            def write_files() -> None:
+                """Write the files of a grid. With --overwrite, old trials go first: no score may be beside another config."""
+                for run in runs.values():
+                    run.remove_old_trials()
+                for path, text in files.items():
+                    write_file(path, text)
+                files.clear()
+
+            if not overwrite:
+                write_files()  # now that no existing trial is refused
             unfinished.sort(key=lambda trial: trial[1].seed)  # a grid that is stopped has all variants of some seeds
             n_trials = len(trials.trial_ids) * len(runs)
             n_finished = n_trials - len(unfinished)
@@ -99,7 +108,7 @@ def trials_cli(
             msg.info(format_count(n_trials, "trial") + finished)
             progress = tqdm(unfinished, unit=" trials", disable=None)
             for name, trial_id in progress:
-                metrics = runs[name].run(trial_id)
+                metrics = runs[name].run(trial_id, on_ready=write_files)
                 found = [f"{key} {100 * metrics['scores'][key]:.2f}" for key in main_scores(metrics)]
                 scores = ", ".join(found) or "no score, since the test data have no annotation to score"
                 progress.clear()

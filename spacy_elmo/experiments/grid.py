@@ -38,21 +38,35 @@ def load_grid(path: Path) -> Grid:
     """
     config = load_config(path)
     head, variants = config.get("grid", {}), config.get("variants", {})
-    if not head.get("question") or not variants:
+    question, explanation, paper_table = head.get("question"), head.get("explanation", ""), head.get("paper_table")
+    if not question or not variants:
         raise ValueError(
             f"{path} is not a grid: it needs a block [grid] with a question, and a block [variants.NAME] for each variant. "
             f"configs/grid_layers.cfg is one."
         )
+    for name, text in (("question", question), ("explanation", explanation)):
+        if not isinstance(text, str):
+            raise ValueError(f"In {path}, the {name} of [grid] must be a text in quotation marks, got {text!r}.")
+    if not isinstance(paper_table, int | None):
+        raise ValueError(f"In {path}, the paper_table of [grid] must be a whole number or null, got {paper_table!r}.")
     found = []
     for name, block in variants.items():
+        if not isinstance(block, dict):
+            raise ValueError(
+                f"In {path}, [variants] can only have blocks, got {name} = {block!r}. Write a block [variants.NAME] for each variant."
+            )
         settings = dict(block)
         title, place = settings.pop("title", name), settings.pop("place", None)
-        if place not in PLACES:
+        if not isinstance(title, str):
+            raise ValueError(
+                f"In {path}, the title of [variants.{name}] must be a text in quotation marks, got {title!r}."
+            )
+        if place not in list(PLACES):  # it may be a list
             raise ValueError(
                 f"In {path}, the place of [variants.{name}] must be one of {', '.join(PLACES)}, got {place!r}."
             )
         found.append(Variant(name, title, place, settings))
-    return Grid(head["question"], head.get("explanation", ""), head.get("paper_table"), found)
+    return Grid(question, explanation, paper_table, found)
 
 
 def prepare_grid(path: Path, trials: Trials) -> tuple[dict[str, Trials], dict[Path, str]]:

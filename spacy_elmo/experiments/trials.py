@@ -5,7 +5,7 @@ import json
 import shutil
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -79,6 +79,12 @@ class Trials:
             raise ValueError(f"{self.output} is a file, not a directory. Choose another output directory.")
         if {"system.seed", "training.seed"} & self.overrides.keys():
             raise ValueError("The seeds are set by --seeds: leave out --system.seed and --training.seed.")
+        if not {"lang", "pipeline"} <= self.config.get("nlp", {}).keys():
+            raise ValueError(
+                f"{self.config_path} has no [nlp] with a lang and a pipeline, so that there is no pipeline to train. Choose a config "
+                f"for `spacy train`, such as configs/ner.cfg."
+            )
+        self._check_that_output_is_not_in_data()
         for path, n_docs in ((self.train_path, self.n_docs), (self.test_path, self.n_test_docs)):
             if not n_docs:
                 raise ValueError(f"There are no docs at {path}: it is empty.")
@@ -153,28 +159,39 @@ class Trials:
             gold_preproc=self.gold_preproc,
         )
 
-    def run(self, trial_id: TrialId) -> dict[str, Any]:
+    def run(self, trial_id: TrialId, *, on_ready: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Train and score one model, or copy an equal trial.
 
         trial_id (TrialId): The trial.
+        on_ready (Callable): Called when the trial is ready to train or to be copied, before it replaces anything.
         RETURNS (dict[str, Any]): Its metrics, as they were written to its directory.
         """
         with_model = trial_id.fraction == ALL or not self.drop_models
         directory = trial_id.directory(self.output)
         equal = find_equal(self.reuse, trial_id, self.identity, own=directory, with_model=with_model)
         if equal is None:
-            return self._train(trial_id, with_model=with_model)
-        self._remove_old_trials()
+            return self._train(trial_id, with_model=with_model, on_ready=on_ready)
+        on_ready()
+        self.remove_old_trials()
         _remove_trial(directory)
         return copy_trial(equal, directory, self._setup, with_model=with_model)
 
-    def _train(self, trial_id: TrialId, *, with_model: bool) -> dict[str, Any]:
+    def remove_old_trials(self) -> None:
+        """With `overwrite`, remove all existing trials, once. This waits until the first new trial is ready."""
+        if self._has_removed_old or not self.overwrite:
+            return
+        for trial_id in find_trials(self.output):
+            _remove_trial(trial_id.directory(self.output))
+        self._has_removed_old = True
+
+    def _train(self, trial_id: TrialId, *, with_model: bool, on_ready: Callable[[], None]) -> dict[str, Any]:
         gc.collect()  # an ELMo and its listeners form a cycle, which keeps those of the last trial in memory
         directory, identity = trial_id.directory(self.output), self.identity
         with _explain_failure(trial_id):
             config, n_docs = self._prepare(trial_id)
             nlp = init_nlp(config, use_gpu=self.use_gpu)
-        self._remove_old_trials()
+        on_ready()
+        self.remove_old_trials()
         _remove_trial(directory)
         with explain_write_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
@@ -248,6 +265,15 @@ class Trials:
         examples = list(Corpus(self.test_path, gold_preproc=self.gold_preproc)(nlp))
         return nlp.evaluate(examples, scorer=LabelScorer(nlp))
 
+    def _check_that_output_is_not_in_data(self) -> None:
+        """spaCy reads a directory with all directories inside: fractions that are written there would be read as well."""
+        dev = self.config.interpolate().get("paths", {}).get("dev")
+        for path in (self.train_path, self.test_path, *([Path(dev)] if isinstance(dev, str) else [])):
+            if path.is_dir() and self.output.resolve().is_relative_to(path.resolve()):
+                raise ValueError(
+                    f"{self.output} is inside of the data {path}, and would become a part of them. Choose another output directory."
+                )
+
     def _check_that_train_path_is_used(self) -> None:
         """Put a marker into paths.train, and look for it in the corpus that training reads."""
         config = Config(Language.default_config).merge(self.config)
@@ -284,14 +310,6 @@ class Trials:
                 )
             yield trial_id
 
-    def _remove_old_trials(self) -> None:
-        """With `overwrite`, remove all existing trials. This waits until the first new trial is ready to train."""
-        if self._has_removed_old or not self.overwrite:
-            return
-        for trial_id in find_trials(self.output):
-            _remove_trial(trial_id.directory(self.output))
-        self._has_removed_old = True
-
 
 def _remove_trial(directory: Path) -> None:
     """Remove the files of a trial, the metrics first, and keep all other files in its directory."""
@@ -317,6 +335,7 @@ def _explain_failure(trial_id: TrialId, log: TextIO | None = None) -> Iterator[N
             with suppress(OSError):  # the disk may be full
                 log.write(traceback.format_exc())
                 where = f" The traceback is in {log.name}."
-        if isinstance(error, OSError):
-            raise OSError(f"The training with {trial_id} failed: {error}.{where}") from error
-        raise TrialError(f"The training with {trial_id} failed: {type(error).__name__}: {error}.{where}") from error
+        name = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+        reason = f"{name}{error}" + ("" if str(error).endswith((".", "?")) else ".")  # our own errors are sentences
+        message = f"The training with {trial_id} failed: {reason}{where}"
+        raise (OSError if isinstance(error, OSError) else TrialError)(message) from error

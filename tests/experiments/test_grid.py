@@ -12,7 +12,7 @@ from spacy_elmo.experiments.variants import Variant
 from spacy_elmo.files.atomic import write_file
 
 from ..command_line import run
-from .tagger import TAGGER_CONFIG, make_trials, mark_as_finished
+from .tagger import TAGGER_CONFIG, before_update, make_trials, mark_as_finished
 from .written_trials import write_trials
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -81,6 +81,28 @@ def test_grids_of_the_paper() -> None:
         ('question = "Does it help?"', "", "is not a grid: it needs a block .grid. with a question"),
         ('place = "both"', "", "the place of .variants.with. must be one of none, input, output, both, got None"),
         ('place = "both"', 'place = "top"', "must be one of none, input, output, both, got 'top'"),
+        (
+            'place = "both"',
+            'place = ["input"]',
+            "must be one of none, input, output, both, got .'input'.$|got .'input'..$",
+        ),
+        ('"no ELMo"', "0.001", r"the title of .variants.without. must be a text in quotation marks, got 0\.001\.$"),
+        ('"Does it help?"', "3", r"the question of .grid. must be a text in quotation marks, got 3\.$"),
+        (
+            "[variants]",
+            "explanation = 3\n[variants]",
+            r"the explanation of .grid. must be a text in quotation marks, got 3",
+        ),
+        (
+            "paper_table = null",
+            'paper_table = "2"',
+            "the paper_table of .grid. must be a whole number or null, got '2'",
+        ),
+        (
+            "[variants]",
+            "[variants]\nx = 1",
+            r".variants. can only have blocks, got x = 1\. Write a block .variants.NAME.",
+        ),
     ],
 )
 def test_what_is_not_a_grid(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -138,6 +160,27 @@ def test_refused_grid_leaves_the_files_of_finished_trials() -> None:
     output = run("trials", *words, "--paths.train", "train.spacy", "--paths.dev", "dev.spacy", code=1)
     assert "The existing trials in out/without differ in the config or its overrides" in output
     assert {path: path.read_text(encoding="utf8") for path in files} == files
+
+
+@pytest.mark.usefixtures("grid_of_a_tagger")
+def test_overwritten_grid_replaces_nothing_before_it_can_start() -> None:
+    runs, files = prepare_grid(Path("grid.cfg"), make_trials(Path()))
+    for path, text in files.items():
+        write_file(path, text)
+    metrics = [mark_as_finished(run) for run in runs.values()]
+    words = ["trials", "tagger.cfg", "out", "--grid", "grid.cfg", "--test", "test.spacy", "--seeds", "1", "--overwrite"]
+    words += ["--paths.train", "train.spacy", "--paths.dev", "dev.spacy"]
+    output = run(*words, "--components.tagger.factory", "nothing", code=1)
+    assert "The training with fraction 100%, seed 0 failed: ValueError: [E002]" in output
+    assert {path: path.read_text(encoding="utf8") for path in files} == files
+    assert all(path.exists() for path in metrics)
+    # The first trial that is ready replaces those of all variants, so that no old score is beside the new command.
+    before_update.append(lambda: (_ for _ in ()).throw(MemoryError("too small")))
+    output = run(*words, "--training.max_steps", "7", code=1)
+    assert "MemoryError: too small" in output
+    assert "--training.max_steps 7" in json.loads(Path("out/grid.json").read_text(encoding="utf8"))["command"]
+    assert all(Config().from_disk(path)["training"]["max_steps"] == 7 for path in files if path.name == "config.cfg")
+    assert not any(path.exists() for path in metrics)
 
 
 def test_grid_of_a_config_without_elmo_writes_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:

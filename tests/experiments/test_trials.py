@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import shutil
 import weakref
 from collections.abc import Callable, Sequence
@@ -104,8 +105,10 @@ def test_seeds_matter_and_can_be_repeated(corpus: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "expected", "message"),
     [
-        (RuntimeError("out of luck"), TrialError, "RuntimeError: out of luck."),
-        (FileNotFoundError(2, "No such file or directory", "table.txt"), OSError, ".* 'table.txt'."),
+        (RuntimeError("out of luck"), TrialError, r"RuntimeError: out of luck\."),
+        (FileNotFoundError(2, "No such file or directory", "table.txt"), OSError, r".* 'table.txt'\."),
+        (ValueError("There are no docs."), TrialError, r"ValueError: There are no docs\."),
+        (OSError("Is the disk full?"), OSError, r"Is the disk full\?"),
     ],
 )
 def test_a_failure_is_explained_and_its_traceback_kept(
@@ -122,14 +125,16 @@ def test_a_failure_is_explained_and_its_traceback_kept(
 
 
 def test_a_full_disk_is_explained(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill_disk(path: Path, text: str) -> None:
+    def fill_disk(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(trials_module, "write_file", fill_disk)
-    trials = make_trials(corpus)
-    with pytest.raises(OSError, match="No space left"):
-        run_all(trials)
-    assert make_trials(corpus).find_unfinished() == trials.find_unfinished()
+    monkeypatch.setattr(os, "fsync", fill_disk)
+    message = (
+        r"out/100/0/metrics\.json could not be written: .*No space left on device\. Is the disk full, or is writing not"
+    )
+    with pytest.raises(OSError, match=message):
+        run_all(make_trials(corpus))
+    assert make_trials(corpus).find_unfinished() == [TrialId(100, 0)]
 
 
 def test_scores_may_be_integers_of_numpy(corpus: Path) -> None:
@@ -203,6 +208,22 @@ def test_trials_that_cannot_start(corpus: Path) -> None:
     (corpus / "tagger.cfg").write_text(fixed, encoding="utf8")
     refuse_to_start(r"\[corpora\.train\] does not read \$\{paths\.train\}", fractions=[50.0, 100.0])
     make_trials(corpus).check()
+    (corpus / "tagger.cfg").write_text(TAGGER_CONFIG.replace("[nlp]", "[other]"), encoding="utf8")
+    refuse_to_start(r"tagger\.cfg has no \[nlp\] with a lang and a pipeline, .* Choose a config for `spacy train`")
+
+
+@pytest.mark.parametrize("role", ["train", "dev", "test"])
+def test_output_inside_of_the_data_is_refused(role: str, corpus: Path) -> None:
+    data = corpus / "data"
+    data.mkdir()
+    shutil.copy(corpus / "train.spacy", data / "a.spacy")
+    options: dict[str, Any] = {"test_path": data} if role == "test" else {"overrides": {f"paths.{role}": str(data)}}
+    message = (
+        f"{data}/out is inside of the data {data}, and would become a part of them. Choose another output directory"
+    )
+    with pytest.raises(ValueError, match=message):
+        make_trials(corpus, output=data / "out", **options).check()
+    make_trials(corpus, output=corpus / "data-out", **options).check()
 
 
 def test_constructor_opens_no_file(tmp_path: Path) -> None:
