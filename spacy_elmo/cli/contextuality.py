@@ -32,20 +32,11 @@ def contextuality_cli(
         python -m spacy elmo contextuality en_elmo_sm text.txt
     """
     from ..experiments.formatting import format_number
-    from .results import write_results
+    from .results import check_output, write_results
 
     try:
+        check_output(output)
         results = contextuality(weights, corpus, lang=None if tokenized else lang, segmenter=segmenter, limit=limit)
-        if output is not None:
-            options = [*(["--tokenized"] if tokenized else ["--lang", lang]), "--limit", limit]
-            options += ["--segmenter", segmenter] if segmenter else []
-            write_results(
-                output,
-                "contextuality",
-                weights=weights,
-                arguments=[Path(weights), corpus, *options],
-                results=results.to_dict(),
-            )
     except (ValueError, OSError, ImportError) as error:
         msg.fail("Could not compare the layers", str(error), exits=1)
     rows = [
@@ -61,6 +52,16 @@ def contextuality_cli(
         f"{results.n_sentences:,} sentences, {results.n_tokens:,} tokens, {results.n_words:,} words in enough sentences to "
         "be compared with themselves"
     )
+    if output is not None:
+        options = [*(["--tokenized"] if tokenized else ["--lang", lang]), "--limit", limit]
+        options += ["--segmenter", segmenter] if segmenter else []
+        write_results(
+            output,
+            "contextuality",
+            weights=weights,
+            arguments=[Path(weights), corpus, *options],
+            results=results.to_dict(),
+        )
 
 
 def contextuality(

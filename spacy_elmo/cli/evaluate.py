@@ -40,22 +40,17 @@ def evaluate_cli(
     The perplexity of a text under a language model: forward, backward and the mean of the two, with the full softmax. Each
     sentence is read on its own.
     """
-    from ..files.atomic import write_file
     from ..models import find_existing_weights
     from ..pretraining.model_files import tokenizer_lang_of
+    from .results import check_output, write_output
 
     try:
+        check_output(output)
         directory = find_existing_weights(model)
         lang = None if tokenized else lang or tokenizer_lang_of(directory)
         segmenter = segmenter if lang is None else choose_segmenter(model, lang, segmenter)
         likelihood = evaluate(directory, corpus, lang=lang, segmenter=segmenter, n_process=n_process)
         scores = likelihood.perplexities
-        if output is not None:
-            if not isfinite(scores["mean"]):
-                raise ValueError(
-                    f"The perplexity is {scores['mean']}, which JSON cannot hold: the model has diverged. {output} was not written."
-                )
-            write_file(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
     except (ValueError, OSError) as error:
         msg.fail("Could not evaluate the model", str(error), exits=1)
     msg.table(
@@ -72,6 +67,11 @@ def evaluate_cli(
     tokenization = "one tokenized sentence per line" if lang is None else f"raw text in the language {lang!r}"
     tokenization += f", cut by {segmenter!r}" if segmenter else ""
     msg.text(f"Text was read as {tokenization}; docs (.spacy) keep their tokens")
+    if output is not None:
+        if not isfinite(scores["mean"]):
+            reason = f"The perplexity is {scores['mean']}, which JSON cannot hold: the model has diverged."
+            msg.fail("Could not write the results", f"{reason} {output} was not written.", exits=1)
+        write_output(output, json.dumps(likelihood.to_dict(), indent=2) + "\n")
 
 
 def evaluate(

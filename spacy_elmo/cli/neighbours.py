@@ -45,9 +45,10 @@ def neighbours_cli(
     from ..analysis.neighbours import find_neighbours, mark_use, read_use
     from ..corpora.tokenizer import make_language
     from ..models import DEFAULT, choose_model
-    from .results import write_results
+    from .results import check_output, write_results
 
     try:
+        check_output(output)
         chosen_segmenter = choose_segmenter(weights, lang, segmenter)
         nlp = make_language(lang, chosen_segmenter)
         nlp.add_pipe("elmo", config={"weights": weights})
@@ -71,19 +72,6 @@ def neighbours_cli(
             }
             for i, sentence in enumerate(sentences)
         ]
-        if output is not None:
-            options: list[object] = ["--n", n, "--limit", limit, "--lang", lang]
-            options += ["--segmenter", segmenter] if segmenter else []
-            options += ["--tokenized"] if tokenized else []
-            options += [word for layer in layers for word in ("--layer", layer)]
-            options += ["--weights", Path(weights)] if weights else []
-            write_results(
-                output,
-                "neighbours",
-                weights=choose_model(weights, lang) or DEFAULT,
-                arguments=[corpus, *sentences, *options],
-                results={"layers": names, "uses": results},
-            )
     except (ValueError, OSError, ImportError) as error:
         msg.fail("Could not find neighbours", str(error), exits=1)
     for use in results:
@@ -94,6 +82,19 @@ def neighbours_cli(
             for neighbour in neighbours
         ]
         msg.table(rows, max_col=100)
+    if output is not None:
+        options: list[object] = ["--n", n, "--limit", limit, "--lang", lang]
+        options += ["--segmenter", segmenter] if segmenter else []
+        options += ["--tokenized"] if tokenized else []
+        options += [word for layer in layers for word in ("--layer", layer)]
+        options += ["--weights", Path(weights)] if weights else []
+        write_results(
+            output,
+            "neighbours",
+            weights=choose_model(weights, lang) or DEFAULT,
+            arguments=[corpus, *sentences, *options],
+            results={"layers": names, "uses": results},
+        )
 
 
 def _embed(nlp: "Language", corpus: Path, tokenizer: tuple[str | None, str | None], limit: int) -> Iterator["Doc"]:

@@ -35,14 +35,11 @@ def probe_cli(
     """
     from ..experiments.formatting import format_count, format_number, format_sample
     from ..experiments.sample import Sample
-    from .results import write_results
+    from .results import check_output, write_results
 
     try:
+        check_output(output)
         results = probe(weights, [train, dev, test], attribute, n_seeds=n_seeds, n_epochs=n_epochs)
-        if output is not None:
-            arguments = [Path(weights), train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
-            details = {"attribute": attribute, **results.to_dict()}
-            write_results(output, "probe", weights=weights, arguments=arguments, results=details)
     except (ValueError, OSError) as error:
         msg.fail("Could not probe the layers", str(error), exits=1)
     if results.labels_only_in_test:
@@ -67,6 +64,10 @@ def probe_cli(
         f"({results.n_unseen / n_tokens:.1%}) words that are not in the training data; {results.n_labels} labels; "
         f"seeds: {n_seeds}"
     )
+    if output is not None:
+        arguments = [Path(weights), train, dev, test, "--attr", attribute, "--seeds", n_seeds, "--epochs", n_epochs]
+        details = {"attribute": attribute, **results.to_dict()}
+        write_results(output, "probe", weights=weights, arguments=arguments, results=details)
 
 
 def probe(weights: str, paths: list[Path], attribute: str, *, n_seeds: int = 3, n_epochs: int = 8) -> "ProbeResults":

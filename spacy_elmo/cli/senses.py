@@ -35,16 +35,12 @@ def senses_cli(
 
         python -m spacy elmo senses en_elmo_sm train.jsonl test.jsonl
     """
-    from .results import write_results
+    from .results import check_output, write_results
 
     try:
+        check_output(output)
         results = senses(weights, train, tests, first_senses)
         scores = results.to_dict()
-        if output is not None:
-            options = [] if first_senses is None else ["--first-senses", first_senses]
-            write_results(
-                output, "senses", weights=weights, arguments=[Path(weights), train, *tests, *options], results=scores
-            )
     except (ValueError, OSError) as error:
         msg.fail("Could not score the senses", str(error), exits=1)
     if results.n_unknown_keys:
@@ -69,6 +65,11 @@ def senses_cli(
     )
     if first_senses is None:
         msg.text("Without --first-senses, uses of lemmas that are not in the training data have no answer")
+    if output is not None:
+        options = [] if first_senses is None else ["--first-senses", first_senses]
+        write_results(
+            output, "senses", weights=weights, arguments=[Path(weights), train, *tests, *options], results=scores
+        )
 
 
 def senses(weights: str, train: Path, tests: list[Path], first_senses: Path | None = None) -> "SenseResults":

@@ -87,6 +87,21 @@ def test_command_on_a_pipeline_without_mixes(model: str, message: str, tmp_path:
     assert message in run("mixes", path, code=1)
 
 
+def test_pipeline_that_needs_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(model: str) -> Language:
+        raise ImportError("Japanese support requires SudachiPy")
+
+    monkeypatch.setattr(spacy, "load", fail)
+    assert "Japanese support requires SudachiPy" in run("mixes", "pipeline", code=1)
+
+
+def test_command_draws_svg_alone(nlp: Language, tmp_path: Path) -> None:
+    nlp.to_disk(tmp_path / "pipeline")
+    printed = run("mixes", tmp_path / "pipeline", "--output", tmp_path / "mixes.png", code=1)
+    assert "The chart is an SVG file: its name must end in .svg, got 'mixes.png'." in printed
+    assert not (tmp_path / "mixes.png").exists()
+
+
 DEPTHS = [LearnedMix("a", "", [0.5, 0.5], 1.0), LearnedMix("b", "in", [0.2, 0.3, 0.5], 2.0)]
 
 
