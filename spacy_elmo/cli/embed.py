@@ -51,7 +51,9 @@ def embed_cli(
     ),
     shard_size: int = Opt(1_000_000, "--shard-size", help="The characters of text in a file of the output"),
     skip_bad_rows: bool = Opt(False, "--skip-bad-rows", help="Leave out rows that have no text"),
-    workers: int | None = Opt(None, "--workers", "-n", help="The number of processes; by default one per core", min=1),
+    workers: int | None = Opt(
+        None, "--workers", "-n", help="The number of processes on this machine; by default one per core", min=1
+    ),
     engine: str = Opt("local", "--engine", "-e", help="local, or ray for a Ray cluster"),
     ray_address: str | None = Opt(
         None, "--ray-address", help="The address of a Ray cluster; by default RAY_ADDRESS, or else Ray on this machine"
@@ -89,7 +91,7 @@ def embed_cli(
             shard_size=shard_size,
             skip_bad_rows=skip_bad_rows,
         )
-        address = _check_engine(engine, ray_address)
+        address = _check_engine(engine, ray_address, workers)
         with tqdm(unit="B", unit_scale=True, desc="Checking the corpus", disable=None, leave=False) as bar:
             embedding = prepare(
                 corpus, output, settings, part=_parse_part(part), overwrite=overwrite, report=bar.update
@@ -133,13 +135,22 @@ def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_engine(name: str, ray_address: str | None) -> str | None:
+def _check_engine(name: str, ray_address: str | None, n_workers: int | None) -> str | None:
     """RETURNS (str | None): The address of a Ray cluster. An engine that is not there is better found at once."""
     from ..embedding.ray_tasks import find_cluster
 
     if name not in ENGINES:
         raise ValueError(f"--engine must be one of {', '.join(ENGINES)}, got {name!r}.")
-    return find_cluster(ray_address) if name == "ray" else None
+    if name != "ray":
+        if ray_address is not None:
+            raise ValueError(
+                f"--ray-address is for --engine ray, got --engine {name}. Add --engine ray, or leave out --ray-address."
+            )
+        return None
+    address = find_cluster(ray_address)
+    if address is not None and n_workers is not None:
+        raise ValueError(f"The Ray cluster at {address} has its own number of processes. Leave out --workers.")
+    return address
 
 
 def _choose_engine(name: str, n_workers: int, ray_address: str | None) -> "Engine":

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy
 
+from ..corpora.surrogates import drop_surrogates
 from .extras import import_arrow
 from .fields import AS_JSON, FieldTypes, column_values
 from .pooling import Units
-from .settings import EmbeddingSettings
+from .settings import DEFAULT_ID, EmbeddingSettings
 
 VECTOR = "vector"
 LARGEST_COLUMN = 2_000_000_000  # bytes of a field in a row group; the texts of an array of Arrow's end at 2**31
@@ -21,13 +22,24 @@ def column_names(settings: EmbeddingSettings) -> list[str]:
     return ["id", *indices, *(["text"] if settings.text else []), VECTOR]
 
 
-def check_fields(fields: FieldTypes, settings: EmbeddingSettings) -> None:
-    """Refuse fields that have the name of a column, and fields that were asked for and are in no row.
+def check_fields(fields: FieldTypes, settings: EmbeddingSettings, *, has_ids: bool) -> None:
+    """Refuse fields whose name a column cannot have, and fields that were asked for and are in no row.
 
     fields (FieldTypes): The fields of the corpus.
     settings (EmbeddingSettings): The settings.
+    has_ids (bool): Whether some row has an id of its own.
     """
+    if settings.id_field != DEFAULT_ID and not has_ids:
+        raise ValueError(
+            f"No row has an id in a field {settings.id_field!r}, as --id-field asks for. Correct the name, or leave out --id-field: "
+            f"a row without an id gets FILE:LINE."
+        )
     for name in fields.column_types():
+        if drop_surrogates(name) != name:
+            raise ValueError(
+                f"The corpus has a field {name!r:.80}, and a column cannot have that name: it has half of a character (a lone "
+                f"surrogate). Rename the field, or list the fields to keep with --fields."
+            )
         if name in column_names(settings):
             raise ValueError(
                 f"The corpus has a field {name!r}, and `spacy elmo embed` writes a column of that name. Rename the field, "
@@ -61,22 +73,23 @@ def make_schema(settings: EmbeddingSettings, fields: dict[str, str], width: int,
     return arrow.schema([*own[:-1], *further, own[-1]], metadata=metadata)
 
 
-def count_field_bytes(units: Units, fields: dict[str, str]) -> int:
-    """Count the bytes of further fields, and refuse a field that is too large to be repeated for each unit.
+def count_repeated_bytes(units: Units, fields: dict[str, str]) -> int:
+    """Count the bytes of the id and of further fields, and refuse what is too large to be repeated for each unit.
 
     units (Units): The units of a row.
     fields (dict[str, str]): The types of further fields.
     RETURNS (int): The bytes of their columns.
     """
-    count, total = len(units.texts), 0
-    for name, kind in fields.items():
-        (value,) = column_values([units.row.fields.get(name)], kind)
+    row, count, total = units.row, len(units.texts), 0
+    values = [column_values([row.fields.get(name)], kind)[0] for name, kind in fields.items()]
+    for name, value in ((None, row.id), *zip(fields, values, strict=True)):
         n_bytes = len(value.encode()) if isinstance(value, str) else 8
         if n_bytes * count > LARGEST_COLUMN:
+            what = f"id {row.id!r:.80}" if name is None else f"field {name!r:.40} of {row.id!r:.80}"
+            remedy = "Choose shorter ids" if name is None else "List the fields to keep with --fields, without this one"
             raise ValueError(
-                f"The field {name!r:.40} of {units.row.id!r:.80} has {n_bytes:,} bytes, and is repeated for each of "
-                f"{count:,} units: more than the {LARGEST_COLUMN:,} bytes that a column can hold. List the fields to keep "
-                f"with --fields, without this one, and start again with --overwrite."
+                f"The {what} has {n_bytes:,} bytes, and is repeated for each of {count:,} units: more than the "
+                f"{LARGEST_COLUMN:,} bytes that a column can hold. {remedy}, and start again with --overwrite."
             )
         total += n_bytes * count
     return total

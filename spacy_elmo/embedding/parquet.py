@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .columns import VECTOR, count_field_bytes, make_batch
+from .columns import VECTOR, count_repeated_bytes, make_batch
 from .extras import import_arrow, import_parquet
 from .pooling import Units
 
-GROUP_BYTES = 16_000_000  # of the vectors, texts and further fields of a row group
+GROUP_BYTES = 16_000_000  # of the vectors, ids, texts and further fields of a row group
 FINGERPRINT = b"spacy_elmo.fingerprint"
 
 
@@ -36,7 +36,7 @@ def open_writer(path: Path, schema: Any, fields: dict[str, str]) -> Iterator[Cal
     def write(units: Units) -> None:
         nonlocal n_bytes
         waiting.append(units)
-        n_bytes += units.vectors_NW.nbytes + sum(map(len, units.texts)) + count_field_bytes(units, fields)
+        n_bytes += units.vectors_NW.nbytes + sum(map(len, units.texts)) + count_repeated_bytes(units, fields)
         if n_bytes >= GROUP_BYTES:
             flush()
 

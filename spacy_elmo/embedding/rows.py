@@ -17,11 +17,13 @@ class Row(NamedTuple):
     id (str): Its own id, or its file and line.
     content (str | Doc): Its text, or the doc.
     fields (dict): Further fields, by their names.
+    has_own_id (bool): Whether the id is its own.
     """
 
     id: str
     content: str | Doc
     fields: dict[str, Any]
+    has_own_id: bool = False
 
 
 class BadRowError(ValueError):
@@ -73,7 +75,9 @@ def _check_fields(row: dict[str, Any], default_id: str, settings: EmbeddingSetti
     wanted = row if settings.fields is None else settings.fields
     names = [name for name in wanted if name not in (settings.text_field, settings.id_field)]
     fields = {name: row.get(name) for name in names}
-    return Row(default_id if own_id is None else drop_surrogates(str(own_id)), text, fields)
+    if own_id is None:
+        return Row(default_id, text, fields)
+    return Row(drop_surrogates(str(own_id)), text, fields, has_own_id=True)
 
 
 def _check_text(text: str) -> None:

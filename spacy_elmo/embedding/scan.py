@@ -32,7 +32,7 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
     paths = find_files(corpus, FORMATS)
     files = list_files(corpus, paths)
     cutter = ShardCutter(settings.shard_size)
-    fields, bad = FieldTypes(), BadRows()
+    fields, bad, has_ids = FieldTypes(), BadRows(), False
     for file in files:
         for record in read_records(input_path(corpus, file.name), Position(), Vocab()):
             report(len(record.raw))
@@ -43,6 +43,7 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
                 row = None
             if row is not None:
                 fields.add(row.fields)
+                has_ids |= row.has_own_id
             cutter.add(file.name, record, row)
     if bad.count and not settings.skip_bad_rows:
         raise ValueError(
@@ -53,7 +54,7 @@ def make_plan(corpus: Path, settings: EmbeddingSettings, model: dict[str, str], 
         raise ValueError(f"{corpus} has no text to embed." + (f" Bad rows:\n{bad.describe()}" if bad.count else ""))
     if list_files(corpus, find_files(corpus, FORMATS)) != files:
         raise ValueError(f"A file in {corpus} changed while it was read. Start again when nothing writes there.")
-    check_fields(fields, settings)
+    check_fields(fields, settings, has_ids=has_ids)
     return Plan(
         settings=settings.comparable(),
         model=model,

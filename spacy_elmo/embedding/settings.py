@@ -10,6 +10,7 @@ from ..models import bundled_models
 Unit = Literal["document", "sentence", "token"]
 FloatType = Literal["float32", "float16"]
 MIXED, ALL = "mix", "all"
+DEFAULT_ID = "id"
 LAYER_CHOICES = (MIXED, "mean", "top", ALL)
 
 
@@ -21,14 +22,16 @@ class EmbeddingSettings:
     layers (str | int): "mix" (as the component mixes them; untrained, that is their mean), "mean", "top", the index of one
         layer (0 is the token layer, negative ones count from the top), or "all" for all layers, one after the other.
     dtype (str): The type of the values: "float32" or "float16".
-    weights (str | None): A weights directory, the name of a bundled model, or None for the default one.
+    weights (str | None): A weights directory, the name of a bundled model, or None for that of the language, or else the default
+        one.
     precision (str): How the language model computes: "float32", or "int8", which is faster and a little less exact.
     pipeline (str | None): A directory or a package to load instead of a blank pipeline. It gets an `elmo` if it has none.
     lang (str): The language of a blank pipeline.
     segmenter (str | None): How a blank pipeline cuts Chinese text into words: "char" or "jieba"; None for spaCy's default.
     tokenized (bool): Whether each text is one tokenized sentence, its tokens separated by spaces.
     text (bool): Whether the text of each unit is written beside its vector.
-    text_field, id_field (str): The names of the text and of the id in JSON lines and Parquet.
+    text_field, id_field (str): The names of the text and of the id in JSON lines and Parquet. Some row must have the id if it has
+        another name than the default one.
     fields (tuple[str, ...] | None): Further fields of JSON lines and Parquet to write beside each vector; None for all of them.
     shard_size (int): The characters of text in a shard. A single text may be longer.
     skip_bad_rows (bool): Whether rows without a text are left out, instead of being an error.
@@ -45,7 +48,7 @@ class EmbeddingSettings:
     tokenized: bool = False
     text: bool = True
     text_field: str = "text"
-    id_field: str = "id"
+    id_field: str = DEFAULT_ID
     fields: tuple[str, ...] | None = None
     shard_size: int = 1_000_000
     skip_bad_rows: bool = False

@@ -58,6 +58,14 @@ def test_bad_rows(weights: str, tmp_path: Path) -> None:
             "layers must be mix, mean, top, all or an index from 0 (the token layer) to 2 (the top), got 7",
         ),
         (["--unit", "word"], "unit must be one of document, sentence, token, got 'word'"),
+        (
+            ["--ray-address", "127.0.0.1:1"],
+            "--ray-address is for --engine ray, got --engine local. Add --engine ray, or leave out --ray-address.",
+        ),
+        (
+            ["--engine", "ray", "--ray-address", "auto", "--workers", "2"],
+            "The Ray cluster at auto has its own number of processes. Leave out --workers.",
+        ),
         (["--engine", "ray", "--ray-address", "127.0.0.1:1"], "Ray does not answer at 127.0.0.1:1"),
     ],
 )

@@ -74,6 +74,21 @@ def test_further_fields_count_once_for_each_unit(
     assert group_sizes(tmp_path / "out") == sizes
 
 
+def test_ids_count_once_for_each_unit(weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1000)
+    corpus = write_lines(tmp_path / "a.jsonl", *[{"text": "It is. It was.", "id": "é" * 200}] * 7)
+    embed(corpus, tmp_path / "out", weights=weights, unit="sentence")
+    assert group_sizes(tmp_path / "out") == [4, 4, 4, 2]
+    monkeypatch.setattr(columns, "LARGEST_COLUMN", 700)
+    embedding = prepare(corpus, tmp_path / "other", EmbeddingSettings(weights=weights, unit="sentence"))
+    message = (
+        f"The id '{'é' * 79} has 400 bytes, and is repeated for each of 2 units: more than the 700 bytes that a column can "
+        "hold. Choose shorter ids, and start again with --overwrite"
+    )
+    with pytest.raises(ValueError, match=message):
+        embed_shard(embedding.job, embedding.missing[0])
+
+
 def test_field_that_is_too_large_for_every_unit_is_refused(
     weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

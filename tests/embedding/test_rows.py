@@ -22,18 +22,18 @@ def parse(content: Any, file: str = "a.jsonl", part: int = 0, **settings: Any) -
 
 def test_json_line() -> None:
     line = '{"id": 12, "text": "A text.", "label": "x", "nested": {"a": [1]}}\r\n'
-    assert parse(line) == ("12", "A text.", {"label": "x", "nested": {"a": [1]}})
-    assert parse(line, fields=("label", "other")) == ("12", "A text.", {"label": "x", "other": None})
-    assert parse(line, text_field="label", id_field="text") == ("A text.", "x", {"id": 12, "nested": {"a": [1]}})
+    assert parse(line) == ("12", "A text.", {"label": "x", "nested": {"a": [1]}}, True)
+    assert parse(line, fields=("label", "other")) == ("12", "A text.", {"label": "x", "other": None}, True)
+    assert parse(line, text_field="label", id_field="text") == ("A text.", "x", {"id": 12, "nested": {"a": [1]}}, True)
 
 
 def test_default_id_is_file_and_line() -> None:
-    assert parse('{"text": "A text."}', "dir/a.jsonl.gz") == ("dir/a.jsonl.gz:7", "A text.", {})
-    assert parse("A text. \n", "a.txt") == ("a.txt:7", "A text.", {})
-    assert parse("a text. \n", "a.txt", part=2) == ("a.txt:7+2", "a text.", {})
+    assert parse('{"text": "A text."}', "dir/a.jsonl.gz") == ("dir/a.jsonl.gz:7", "A text.", {}, False)
+    assert parse("A text. \n", "a.txt") == ("a.txt:7", "A text.", {}, False)
+    assert parse("a text. \n", "a.txt", part=2) == ("a.txt:7+2", "a text.", {}, False)
     doc = spacy.blank("en")("A text.")
-    assert parse(doc, "a.spacy") == ("a.spacy:7", doc, {})
-    assert parse({"text": "A text.", "n": 1}, "a.parquet") == ("a.parquet:7", "A text.", {"n": 1})
+    assert parse(doc, "a.spacy") == ("a.spacy:7", doc, {}, False)
+    assert parse({"text": "A text.", "n": 1}, "a.parquet") == ("a.parquet:7", "A text.", {"n": 1}, False)
 
 
 def test_empty_lines_are_no_rows() -> None:
@@ -81,4 +81,4 @@ def test_cut_line_of_json_is_refused_once() -> None:
 
 def test_mark_at_the_start_of_a_file_is_left_out() -> None:
     record = Record(Position(), Position(12, 2), b"\xef\xbb\xbfA text.\n", b"")
-    assert parse_row(record, "a.txt", EmbeddingSettings()) == ("a.txt:1", "A text.", {})
+    assert parse_row(record, "a.txt", EmbeddingSettings()) == ("a.txt:1", "A text.", {}, False)

@@ -96,12 +96,38 @@ def test_bad_rows_are_reported_with_file_and_line(tmp_path: Path) -> None:
         ([{"text": "a", "token": 1}], {"unit": "token"}, "has a field 'token'"),
         ([{"text": "a", "vector": None}], {}, "has a field 'vector'"),
         ([{"text": "a", "b": 1}], {"fields": ("b", "c")}, "No row has a field 'c', as --fields asks for. Fields: b."),
+        (
+            [{"text": "a", "kye": 1}],
+            {"id_field": "key"},
+            "No row has an id in a field 'key', as --id-field asks for. Correct the name, or leave out --id-field",
+        ),
+        (
+            [{"text": "a", "id": 1}, {"text": "b", "key": None}],
+            {"id_field": "key"},
+            "No row has an id in a field 'key', as --id-field asks for. Correct the name, or leave out --id-field",
+        ),
+        (
+            [{"text": "a", "\ud800": 1}],
+            {},
+            r"a field '\\ud800', and a column cannot have that name: .* Rename the field",
+        ),
     ],
 )
 def test_corpora_that_are_refused(tmp_path: Path, lines: list[Any], settings: dict[str, Any], message: str) -> None:
     corpus = write_lines(tmp_path / "a.jsonl", *lines)
     with pytest.raises(ValueError, match=message):
         plan_of(corpus, **settings)
+
+
+def test_not_all_rows_need_an_id(tmp_path: Path) -> None:
+    corpus = write_lines(tmp_path / "a.jsonl", {"text": "a"}, {"text": "b", "key": 7})
+    assert read_ids(corpus, plan_of(corpus, id_field="key"), id_field="key") == [["a.jsonl:1", "7"]]
+    assert read_ids(corpus, plan_of(corpus)) == [["a.jsonl:1", "a.jsonl:2"]]
+
+
+def test_names_with_surrogates_may_be_left_out(tmp_path: Path) -> None:
+    corpus = write_lines(tmp_path / "a.jsonl", {"text": "a", "\ud800": 1, "b": 2})
+    assert plan_of(corpus, fields=("b",)).fields == {"b": "int64"}
 
 
 def test_file_that_changes_while_it_is_planned(tmp_path: Path) -> None:
