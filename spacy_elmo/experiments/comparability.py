@@ -32,10 +32,15 @@ def common_scores(trial_sets: Sequence[TrialSet], fraction: float, score: str | 
         return all(len(trial_set.sample(key, fraction)) for trial_set in trial_sets)
 
     if score is not None:
+        scores = trial_sets[0].trials_with(fraction)[0]["scores"]
+        known = ", ".join(sorted(key for key in scores if is_common(key) and key != "speed")) or "none in common"
+        if score == "speed":
+            raise ValueError(
+                f"'speed' is not a score in per cent, and every page has it anyway. Choose a score, or leave out --score: the trials "
+                f"have {known}."
+            )
         if not is_common(score):
-            scores = trial_sets[0].trials_with(fraction)[0]["scores"]
-            known = ", ".join(sorted(key for key in scores if is_common(key) and key != "speed"))
-            raise ValueError(f"Not all trials have the score {score!r}. They have: {known or 'none in common'}.")
+            raise ValueError(f"Not all trials have the score {score!r}. They have: {known}.")
         return [score]
     candidates = [key for trial_set in trial_sets for key in trial_set.main_scores(fraction)]
     keys = [key for key in dict.fromkeys(candidates) if is_common(key)]
@@ -72,7 +77,7 @@ def find_caveats(trial_sets: Sequence[TrialSet]) -> list[str]:
             )
     single = [trial_set.name for trial_set in trial_sets if len(trial_set.trials_with(fractions[-1])) == 1]
     if single:
-        names = " and ".join(f"‘{name}’" for name in single)
+        names = format_list([f"‘{name}’" for name in single])
         caveats.append(f"There is only one seed of {names}, so that there is no standard deviation.")
     return caveats
 

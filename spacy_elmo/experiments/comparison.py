@@ -8,7 +8,7 @@ from pathlib import Path
 from ..files.atomic import write_directory
 from .commands import trials_command
 from .comparability import common_fractions, common_scores, find_caveats
-from .formatting import format_count, format_duration
+from .formatting import format_count, format_duration, format_list
 from .mix_sections import make_mix_sections
 from .page import Block, Code, Paragraph, Section, Table, figures_of
 from .render import to_html, to_markdown
@@ -108,7 +108,7 @@ def _introduce(trial_sets: Sequence[TrialSet], keys: Sequence[str], fractions: S
     names = [f"‘{trial_set.name}’" for trial_set in trial_sets]
     blocks: list[Block] = [
         Paragraph(
-            f"{', '.join(names[:-1])} and {names[-1]} were trained on {fraction}{Path(config['train']).name} "
+            f"{format_list(names)} were trained on {fraction}{Path(config['train']).name} "
             f"({format_count(n_docs, 'document')}). All were scored on {Path(config['test']).name} "
             f"({format_count(config['n_test_docs'], 'document')})."
         )

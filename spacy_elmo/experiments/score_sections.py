@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ..charts.dot_plot import DOTS_CAPTION, DotPlot, draw_dot_plot
 from ..charts.line_chart import Line, LineChart, draw_line_charts
-from .formatting import NOTHING, format_count, format_difference, format_sample, format_seeds
+from .formatting import NOTHING, format_count, format_difference, format_number, format_sample, format_seeds
 from .page import Block, Figure, Paragraph, Section, Table
 from .sample import Sample, compare_samples
 from .scores import get_score_info
@@ -64,7 +64,7 @@ def _show_score(trial_sets: Sequence[TrialSet], key: str, fraction: float) -> It
         [
             name,
             f"{sample.mean:.2f}",
-            NOTHING if sample.deviation is None else f"{sample.deviation:.2f}",
+            format_number(sample.deviation, 2),
             f"{min(sample.values):.2f}",
             f"{max(sample.values):.2f}",
             str(len(sample)),

@@ -177,13 +177,17 @@ def check_test_data(trial_sets: Sequence[TrialSet]) -> None:
     expected = baseline.trials[0]
     for trial_set in trial_sets:
         for trial in trial_set.trials:
-            for name, data in (("test", "test data"), ("gold_preproc", "tokens (--gold-preproc)")):
-                if trial["identity"].get(name) != expected["identity"].get(name):
-                    raise ValueError(
-                        f"{trial_set.directory} was scored on other {data} than {baseline.directory}: "
-                        f"{TrialId(trial['fraction'], trial['seed'])} on {trial['config'].get('test')}, the other on "
-                        f"{expected['config'].get('test')}. Run the trials with the same --test to compare their scores."
-                    )
+            if trial["identity"].get("test") != expected["identity"].get("test"):
+                raise ValueError(
+                    f"{trial_set.directory} was scored on other test data than {baseline.directory}: "
+                    f"{TrialId(trial['fraction'], trial['seed'])} on {trial['config'].get('test')}, the other on "
+                    f"{expected['config'].get('test')}. Run the trials with the same --test to compare their scores."
+                )
+            if trial["identity"].get("gold_preproc") != expected["identity"].get("gold_preproc"):
+                raise ValueError(
+                    f"{trial_set.directory} was scored on other tokens than {baseline.directory}: one of them with --gold-preproc, "
+                    f"the other without it. Run the trials of both with --gold-preproc, or of both without it."
+                )
 
 
 def _spell(name: str) -> str:

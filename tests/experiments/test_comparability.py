@@ -34,6 +34,8 @@ def test_scores_that_are_missing(tmp_path: Path, baseline: Path) -> None:
     ]
     with pytest.raises(ValueError, match=r"Not all trials have the score 'tag_acc'\. They have: ents_f, ents_p\."):
         compare(baseline, partly, score="tag_acc")
+    with pytest.raises(ValueError, match=r"'speed' is not a score in per cent.* the trials have ents_f, ents_p\.$"):
+        compare(baseline, partly, score="speed")
     assert "Named entities, precision" in tables_of(compare(baseline, partly, score="ents_p"))
     other = write_trials(
         tmp_path / "other",
@@ -53,6 +55,13 @@ def test_other_training_data_are_named(tmp_path: Path, baseline: Path) -> None:
         "‘Other’ has 1 trial that did not finish, left out here.",
         "‘Other’ had other training data than ‘Baseline’: the data may be the cause of a difference.",
         "‘Other’ had other dev data than ‘Baseline’: the data may be the cause of a difference.",
+    ]
+
+
+def test_sets_with_one_seed_are_named(tmp_path: Path) -> None:
+    sets = [write_trials(tmp_path / name, {100.0: [0.5]}) for name in ("one", "two", "three")]
+    assert find_caveats(read_trial_sets(sets)) == [
+        "There is only one seed of ‘One’, ‘Two’ and ‘Three’, so that there is no standard deviation."
     ]
 
 

@@ -52,7 +52,12 @@ def test_trials_that_cannot_be_compared(tmp_path: Path, baseline: Path) -> None:
     other = write_trials(tmp_path / "other", {100.0: [0.5]}, identity={"test": "xyz"}, config={"test": "dev.spacy"})
     expect_refusal(r"other test data .* seed 0 on dev\.spacy, the other on test\.spacy", baseline, other)
     gold = write_trials(tmp_path / "gold", {100.0: [0.5]}, identity={"gold_preproc": "True"})
-    expect_refusal("--gold-preproc", baseline, gold)
+    expect_refusal(
+        f"{gold} was scored on other tokens than {baseline}: one of them with --gold-preproc, the other without it. Run the "
+        "trials of both with --gold-preproc, or of both without it",
+        baseline,
+        gold,
+    )
     path = TrialId(100.0, 0).directory(gold) / TRIAL_METRICS
     whole = path.read_text(encoding="utf8")
     path.write_text(whole[:-30], encoding="utf8")
