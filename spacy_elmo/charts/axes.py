@@ -65,16 +65,13 @@ def tick_label(value: float) -> str:
     return f"{value:.3g}"
 
 
-def draw_x_axis(
-    ticks: Sequence[float], scale: Scale, label: str, bottom: float, *, left: float | None = None
-) -> list[str]:
+def draw_x_axis(ticks: Sequence[float], scale: Scale, label: str, bottom: float) -> list[str]:
     """Draw the numbers and the label below a chart. A number that would touch its right neighbour is left out.
 
     ticks (Sequence[float]): The numbers, from left to right.
     scale (Scale): From a number to its x coordinate.
     label (str): What the numbers measure.
     bottom (float): The y coordinate of the lower edge of the chart.
-    left (float | None): The x coordinate of the left edge, if it is not that of the first tick.
     RETURNS (list[str]): SVG elements.
     """
     parts, last = [], math.inf
@@ -84,9 +81,25 @@ def draw_x_axis(
             parts.append(
                 f'<text x="{last:.1f}" y="{bottom + 16:g}" text-anchor="middle" fill="{MUTED}">{tick_label(x)}</text>'
             )
-    middle = ((scale(ticks[0]) if left is None else left) + scale(ticks[-1])) / 2
+    middle = (scale(ticks[0]) + scale(ticks[-1])) / 2
     text = f'<text x="{middle:.1f}" y="{bottom + 38:g}" text-anchor="middle" fill="{MUTED}">{escape(label)}</text>'
     return [*reversed(parts), text]
+
+
+def draw_y_axis(ticks: Sequence[float], scale: Scale) -> list[str]:
+    """Draw the numbers left of a chart, and a line across the chart for each.
+
+    ticks (Sequence[float]): The numbers.
+    scale (Scale): From a number to its y coordinate.
+    RETURNS (list[str]): SVG elements.
+    """
+    parts = []
+    for y in ticks:
+        parts.append(f'<path d="M{LEFT} {scale(y):.1f}H{WIDTH - RIGHT}" stroke="{FAINT}"/>')
+        parts.append(
+            f'<text x="{LEFT - 6}" y="{scale(y) + 4:.1f}" text-anchor="end" fill="{MUTED}">{tick_label(y)}</text>'
+        )
+    return parts
 
 
 def draw_legend(names: Sequence[tuple[str, bool]], left: float) -> tuple[list[str], float]:

@@ -7,22 +7,20 @@ from html import escape
 from .axes import (
     BOTTOM,
     COLOURS,
-    FAINT,
     HEIGHT,
     LEFT,
-    MUTED,
     RIGHT,
     WIDTH,
     Scale,
     dash_style,
     draw_legend,
     draw_x_axis,
+    draw_y_axis,
     linear_ticks,
     log_ticks,
     make_scale,
     score_ticks,
     svg_document,
-    tick_label,
 )
 
 Point = tuple[float, float]
@@ -93,12 +91,8 @@ def _draw_chart(chart: LineChart) -> list[str]:
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     x_scale = make_scale(x_ticks[0], x_ticks[-1], LEFT, right, log_scale=has_x_ticks)
     y_scale = make_scale(y_ticks[0], y_ticks[-1], bottom, top, log_scale=chart.log_scale)
-    for y in y_ticks:
-        parts.append(f'<path d="M{LEFT} {y_scale(y):.1f}H{right}" stroke="{FAINT}"/>')
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{y_scale(y) + 4:.1f}" text-anchor="end" fill="{MUTED}">{tick_label(y)}</text>'
-        )
-    parts += draw_x_axis(x_ticks, x_scale, chart.x_label, bottom, left=LEFT)
+    parts += draw_y_axis(y_ticks, y_scale)
+    parts += draw_x_axis(x_ticks, x_scale, chart.x_label, bottom)
     for line, colour in zip(chart.lines, COLOURS * len(chart.lines), strict=False):
         parts += _draw_band(line, colour, x_scale, y_scale)
     for line, colour in zip(chart.lines, COLOURS * len(chart.lines), strict=False):

@@ -7,20 +7,18 @@ from html import escape
 from .axes import (
     BOTTOM,
     COLOURS,
-    FAINT,
     HEIGHT,
     LEFT,
     LETTER_WIDTH,
-    MUTED,
     RIGHT,
     TOP,
     WIDTH,
     draw_x_axis,
+    draw_y_axis,
     log_ticks,
     make_scale,
     score_ticks,
     svg_document,
-    tick_label,
 )
 
 LINE_HEIGHT = 13
@@ -55,12 +53,8 @@ def draw_scatter_plot(plot: ScatterPlot, *, alt: str = "") -> str:
     x_scale = make_scale(x_ticks[0], x_ticks[-1], LEFT, right, log_scale=True)
     y_scale = make_scale(y_ticks[0], y_ticks[-1], bottom, TOP)
     parts = [f'<text x="{LEFT}" y="18" font-weight="bold">{escape(plot.title)}</text>']
-    for y in y_ticks:
-        parts.append(f'<path d="M{LEFT} {y_scale(y):.1f}H{right}" stroke="{FAINT}"/>')
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{y_scale(y) + 4:.1f}" text-anchor="end" fill="{MUTED}">{tick_label(y)}</text>'
-        )
-    parts += draw_x_axis(x_ticks, x_scale, plot.x_label, bottom, left=LEFT)
+    parts += draw_y_axis(y_ticks, y_scale)
+    parts += draw_x_axis(x_ticks, x_scale, plot.x_label, bottom)
     dots = [(name, x_scale(x), y_scale(y)) for name, x, y in plot.points]
     for (name, x, y), (label_x, label_y) in zip(dots, _place_labels(dots, right), strict=True):
         colour = COLOURS[1] if name in plot.highlighted else COLOURS[0]

@@ -91,7 +91,8 @@ def test_html_is_escaped(page: Section) -> None:
 def test_any_text_is_shown(texts: list[str]) -> None:
     title, cell, caption = texts
     page = HTMLReader(to_html(Section(title, [Table(caption, ["a", "b"], [["c", cell]])])))
-    assert page.texts_in("td") == ([cell.strip()] if cell.strip() else [])
+    for tag, text in (("title", title), ("h1", title), ("caption", caption), ("td", cell)):
+        assert page.texts_in(tag) == ([text.strip()] if text.strip() else [])
 
 
 def test_markdown_has_all_blocks_in_order() -> None:
