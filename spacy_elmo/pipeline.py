@@ -40,7 +40,7 @@ Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its
 # Batches of this many `max_batch_items` are read ahead: sentences of similar length can share a batch, and memory is bounded
 # however long the docs are.
 READ_AHEAD = 4
-# Settings of the architecture that only listeners have.
+# Settings of the architecture that the factory leaves at their defaults.
 FOR_LISTENERS = ("dropout", "l2")
 
 add_extension()

@@ -59,8 +59,8 @@ def run_batch(
     with_marks (bool): Whether the layers include the sentence marks.
     to_end (bool): Whether each direction reads the mark at its end, which the layers of words do not depend on.
     RETURNS (tuple): One layers_LTW for each sentence, and the state after each sentence. To carry the state over, pass
-        it in with the sentences that follow. Layer 0 is the token vector twice. The other layers are concatenations of both
-        directions.
+        it in with the sentences that follow; without `to_end` it lacks the last mark, and is not for that. Layer 0 is the
+        token vector twice. The other layers are concatenations of both directions.
     """
     encode_words = encode_words or bilm.encode_words
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))

@@ -10,7 +10,7 @@ from .state import State
 
 STREAMS = 16  # parts of the text that are read in parallel
 BURN_IN = 4  # sentences of each stream that are read before states are averaged, to forget the start from zeros
-TOLERANCE = 0.01  # the average has settled when one more sentence changes it by less than this fraction of its norm
+TOLERANCE = 0.01  # the average has settled when a round, one more sentence of each stream, changes it by less than this fraction of its norm
 
 
 def find_initial_state(bilm: BiLM, sentences: Sequence[Sequence[str]], start: State | None = None) -> tuple[int, bool]:

@@ -35,7 +35,11 @@ def find_int8_problem() -> str | None:
     """
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return "this torch has no oneDNN"
-    if not torch.cpu._is_vnni_supported():
+    # It is private, and torch 2.4 does not have it.
+    is_vnni_supported = getattr(torch.cpu, "_is_vnni_supported", None)
+    if is_vnni_supported is None:
+        return "this torch cannot tell whether the processor has the instructions for it (VNNI)"
+    if not is_vnni_supported():
         return "this processor has no instructions for it (VNNI)"
     largest = torch.full((2, 64), 127, dtype=torch.int8)
     if not torch.equal(torch._int_mm(largest, -largest.t()), torch.full((2, 2), -64 * 127**2, dtype=torch.int32)):

@@ -8,7 +8,7 @@ memory cells, G the four gates, X input and hidden state. W, G and X are concate
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,12 @@ from .recurrence import Clips, Recurrence
 from .state import State
 
 Dropout = Callable[[Tensor], Tensor]
+
+
+class PredictingLayer(Protocol):
+    """A layer that can predict: a `BiLSTMLayer`, or what a frozen biLM has in its place."""
+
+    def directions(self) -> list[DirectionWeights]: ...
 
 
 class BiLSTM(nn.Module):
@@ -86,7 +92,7 @@ class BiLSTM(nn.Module):
         types_UP, types_AN, sizes, state: As for `forward`.
         RETURNS (tuple): layers_LANP, the token vectors first, and the state after the last step of each sentence.
         """
-        layers = [cast(BiLSTMLayer, layer).directions() for layer in self.layers]
+        layers = [cast(PredictingLayer, layer).directions() for layer in self.layers]
         weights = [list(direction) for direction in zip(*layers, strict=True)]
         return predict(weights, types_UP, types_AN, sizes, state, skip_connections=self.skip_connections)
 
@@ -136,17 +142,19 @@ class BiLSTMLayer(nn.Module):
 
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction, for prediction. They are not copied."""
-        cell_clip, output_clip = self.clips
-        projections = (
-            [None, None] if self.projection is None else [Matrix(weight) for weight in self.projection.unbind()]
-        )
-        directions = []
-        bias_AG = add_to_forget_gate(self.bias)
-        for weight_XG, bias_G, projection in zip(self.weight.unbind(), bias_AG.unbind(), projections, strict=True):
-            input_PG, hidden_PG = weight_XG.chunk(2)
-            matrices = (Matrix(input_PG), Matrix(hidden_PG))
-            directions.append(DirectionWeights(*matrices, bias_G, projection, cell_clip, output_clip))
-        return directions
+        return make_directions(dict(self.named_parameters()), self.clips)
+
+
+def make_directions(tensors: dict[str, Tensor], clips: Clips) -> list[DirectionWeights]:
+    """RETURNS (list[DirectionWeights]): The weights of each direction, from the tensors of a `BiLSTMLayer`. They are not
+    copied."""
+    bias_AG = add_to_forget_gate(tensors["bias"])
+    directions = []
+    for a in (0, 1):
+        inputs, hidden = (Matrix(weight_PG) for weight_PG in tensors["weight"][a].chunk(2))
+        projection = Matrix(tensors["projection"][a]) if "projection" in tensors else None
+        directions.append(DirectionWeights(inputs, hidden, bias_AG[a], projection, *clips))
+    return directions
 
 
 def add_to_forget_gate(bias_AG: Tensor) -> Tensor:

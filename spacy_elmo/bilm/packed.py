@@ -5,10 +5,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from .lstm import BiLSTMLayer
+from .lstm import BiLSTMLayer, make_directions
 from .model import BiLM
 from .prediction import DirectionWeights
 from .products import Matrix, can_pack, pack, unpack
+from .recurrence import Clips
 
 # A packed product takes some microseconds more to start. For a single row, that pays only from this many weights on.
 WORTH_PACKING = 2**20
@@ -22,35 +23,38 @@ def pack_layers(bilm: BiLM) -> BiLM:
     """
     if can_pack(bilm.any_weight):
         layers = [cast(BiLSTMLayer, layer) for layer in bilm.lstm.layers]
-        with torch.no_grad():
-            bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.directions(), layer.bias.detach()) for layer in layers)
+        bilm.lstm.layers = nn.ModuleList(PackedLayer(layer.state_dict(), layer.clips) for layer in layers)
     return bilm
 
 
 class PackedLayer(nn.Module):
     """A layer whose weights are packed for oneDNN. Its state dict has them as the layer that it replaces.
 
-    directions (list[DirectionWeights]): The weights of each direction.
-    bias_AG (Tensor): The bias of the layer that it replaces.
+    tensors (dict[str, Tensor]): The state dict of a BiLSTMLayer.
+    clips (Clips): Its clips.
     """
 
-    def __init__(self, directions: list[DirectionWeights], bias_AG: Tensor) -> None:
+    def __init__(self, tensors: dict[str, Tensor], clips: Clips) -> None:
         super().__init__()
-        self._bias_AG = bias_AG
-        self._directions = [_pack_direction(direction) for direction in directions]
+        self._bias_AG, self._clips = tensors["bias"], clips
+        self._directions = [_pack_direction(direction) for direction in make_directions(tensors, clips)]
 
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
         return self._directions
 
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        directions = [_unpack_direction(direction) for direction in self._directions]
-        weights = [torch.cat([direction.input.weight, direction.hidden.weight]) for direction in directions]
-        destination[f"{prefix}weight"] = torch.stack(weights)
-        destination[f"{prefix}bias"] = self._bias_AG
-        projections = [direction.projection.weight for direction in directions if direction.projection is not None]
+    def _unpack(self) -> dict[str, Tensor]:
+        """RETURNS (dict[str, Tensor]): The state dict of the layer that it replaces."""
+        pairs = [(direction.input, direction.hidden) for direction in self._directions]
+        weights = [torch.cat([unpack(matrix.weight) for matrix in pair]) for pair in pairs]
+        tensors = {"weight": torch.stack(weights), "bias": self._bias_AG}
+        projections = [direction.projection for direction in self._directions if direction.projection is not None]
         if projections:
-            destination[f"{prefix}projection"] = torch.stack(projections)
+            tensors["projection"] = torch.stack([unpack(matrix.weight) for matrix in projections])
+        return tensors
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        destination.update({prefix + name: tensor for name, tensor in self._unpack().items()})
 
     # Packed weights can be neither copied nor pickled. But nothing in a layer ever changes.
     def __deepcopy__(self, memo: dict[int, Any]) -> "PackedLayer":
@@ -58,10 +62,11 @@ class PackedLayer(nn.Module):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # As arrays: multiprocessing would send tensors by references to memory that ends with this function.
-        return _from_arrays, (
-            [_to_arrays(_unpack_direction(direction)) for direction in self._directions],
-            self._bias_AG.numpy(),
-        )
+        return _from_arrays, ({name: tensor.numpy() for name, tensor in self._unpack().items()}, self._clips)
+
+
+def _from_arrays(arrays: dict[str, Any], clips: Clips) -> PackedLayer:
+    return PackedLayer({name: torch.from_numpy(array) for name, array in arrays.items()}, clips)
 
 
 def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
@@ -76,33 +81,3 @@ def _pack_if_large(matrix: Matrix) -> Matrix:
     """Pack weights that are at times multiplied with a single row, unlike those of the input."""
     weight_KM = matrix.weight
     return Matrix(pack(weight_KM) if weight_KM.numel() >= WORTH_PACKING else weight_KM.detach().clone())
-
-
-def _unpack_direction(direction: DirectionWeights) -> DirectionWeights:
-    return direction._replace(
-        input=Matrix(unpack(direction.input.weight)),
-        hidden=Matrix(unpack(direction.hidden.weight)),
-        projection=None if direction.projection is None else Matrix(unpack(direction.projection.weight)),
-    )
-
-
-def _to_arrays(direction: DirectionWeights) -> tuple[Any, ...]:
-    projection = None if direction.projection is None else direction.projection.weight.numpy()
-    return (
-        direction.input.weight.numpy(),
-        direction.hidden.weight.numpy(),
-        direction.bias_G.numpy(),
-        projection,
-        direction.cell_clip,
-        direction.output_clip,
-    )
-
-
-def _from_arrays(directions: list[tuple[Any, ...]], bias_AG: Any) -> PackedLayer:
-    tensors = []
-    for inputs, hidden, bias_G, projection, *clips in directions:
-        matrices = [
-            None if array is None else Matrix(torch.from_numpy(array)) for array in (inputs, hidden, projection)
-        ]
-        tensors.append(DirectionWeights(matrices[0], matrices[1], torch.from_numpy(bias_G), matrices[2], *clips))  # type: ignore[arg-type]
-    return PackedLayer(tensors, torch.from_numpy(bias_AG))

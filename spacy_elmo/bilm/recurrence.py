@@ -73,7 +73,7 @@ class Recurrence(torch.autograd.Function):
         clips: Clips,
         sizes: list[int],
         keep: list[Tensor | None],
-        initial: tuple[Tensor, Tensor] | None = None,
+        initial: tuple[Tensor, Tensor] | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the layer.
 

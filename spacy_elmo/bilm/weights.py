@@ -70,14 +70,13 @@ def load_config(directory: Path) -> BiLMConfig:
     return config
 
 
-def load_weights(directory: Path, device: torch.device | str = "cpu") -> BiLM:
+def load_weights(directory: Path) -> BiLM:
     """Read a weights directory.
 
     directory (Path): The directory.
-    device (torch.device | str): The device for the model.
     RETURNS (BiLM): The model, in float32 whatever the precision on disk.
     """
-    return thaw(load_stored(directory, device))
+    return thaw(load_stored(directory))
 
 
 def load_stored(directory: Path, device: torch.device | str = "cpu") -> BiLM:

@@ -7,7 +7,7 @@ from typing import Any
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
-from .settings import config_error
+from .settings import LAYER_CHOICES, config_error
 
 InT = list[Floats3d]  # for each doc: (nL, nT, nI)
 OutT = list[Floats2d]  # for each doc: (nT, nO)
@@ -64,8 +64,9 @@ def fixed_weights(choice: str | int | list[float], n_layers: int) -> list[float]
             )
         return choice
     if not isinstance(choice, int) or not -n_layers <= choice < n_layers:
+        choices = ", ".join(map(repr, LAYER_CHOICES))
         raise config_error(
-            f"layers must be 'mix', 'mean', 'top', 'concat', an index from 0 (the token layer) to {n_layers - 1} (the top) "
-            f"or {n_layers} weights, got {choice!r}."
+            f"layers must be {choices}, an index from 0 (the token layer) to {n_layers - 1} (the top) or {n_layers} weights, "
+            f"got {choice!r}."
         )
     return [float(i == choice % n_layers) for i in range(n_layers)]
