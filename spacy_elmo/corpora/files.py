@@ -13,7 +13,7 @@ SUFFIXES = (".txt", ".jsonl", ".spacy")
 def find_files(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
     """List the files of a corpus.
 
-    path (Path): A file, or a directory.
+    path (Path): A file, or a directory. Hidden files and directories in it, whose names start with a dot, are left out.
     suffixes (Sequence[str]): The supported formats. Any of them may be gzipped.
     RETURNS (list[Path]): The files, sorted by name.
     """
@@ -23,10 +23,28 @@ def find_files(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise ValueError(f"There is no corpus at {path}: neither a file nor a directory.")
-    files = sorted(file for file in path.rglob("*") if file.is_file() and file_format(file) in suffixes)
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and file_format(file) in suffixes
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
     if not files:
         raise ValueError(f"The directory {path} has no file that ends in {_endings(suffixes)}.")
     return files
+
+
+def check_outside(output: Path, corpus: Path) -> None:
+    """Refuse to write into a corpus.
+
+    output (Path): What is to be written.
+    corpus (Path): The corpus: a file, or a directory.
+    """
+    if output.resolve().is_relative_to(corpus.resolve()):
+        raise ValueError(
+            f"{output} is inside of the corpus {corpus}, which would read its own output. Choose another directory."
+        )
 
 
 def file_format(path: Path) -> str:

@@ -8,8 +8,9 @@ import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from pathlib import Path
 
 from spacy.tokens import Doc
@@ -26,7 +27,7 @@ from .worker_processes import start_worker
 
 Splitter = Callable[[str], Iterator[Sentence]]
 
-TEXTS_PER_TASK = 500  # for a process that tokenizes
+TEXTS_PER_TASK, CHARACTERS_PER_TASK = 500, 1_000_000  # for a process that tokenizes, whatever comes first
 
 
 def read_corpus(
@@ -97,17 +98,38 @@ def _split_chunk(texts: list[str], lang: str, segmenter: str | None) -> list[Sen
 
 
 def _split_in_parallel(texts: Iterator[str], lang: str, segmenter: str | None, n_process: int) -> Iterator[Sentence]:
-    """Tokenize in several processes, in order, with a bounded number of texts in memory."""
+    """Tokenize in several processes, in order, with a bounded amount of text in memory."""
     # Forked processes would inherit torch's threads, with locks that are never released.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_process, mp_context=context, initializer=start_worker) as pool:
+    pool = ProcessPoolExecutor(n_process, mp_context=context, initializer=start_worker)
+    try:
         waiting: deque[Future[list[Sentence]]] = deque()
-        while chunk := list(islice(texts, TEXTS_PER_TASK)):
+        for chunk in _make_chunks(texts):
             waiting.append(pool.submit(_split_chunk, chunk, lang, segmenter))
             if len(waiting) > 2 * n_process:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise ValueError(
+            "A process that tokenizes was killed, as the system does when memory is short. Use fewer (n_process)."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _make_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """YIELDS (list[str]): The texts of a task."""
+    chunk: list[str] = []
+    n_characters = 0
+    for text in texts:
+        chunk.append(text)
+        n_characters += len(text)
+        if len(chunk) == TEXTS_PER_TASK or n_characters >= CHARACTERS_PER_TASK:
+            yield chunk
+            chunk, n_characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def _read_texts(path: Path) -> Iterator[str]:

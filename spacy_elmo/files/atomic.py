@@ -31,7 +31,7 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
     directory (Path): The directory to write.
     files (set[str]): The names of its future files. An existing directory is replaced only if it has no others. This
         protects against a mistyped path.
-    kept (frozenset[str]): The names of existing files that are copied from the old directory.
+    kept (frozenset[str]): The names of others that are copied from the old directory if they are there.
     YIELDS (Path): The draft.
     """
     directory = directory.resolve()  # a link stays one, and its target is written
@@ -48,8 +48,9 @@ def write_directory(directory: Path, *, files: set[str], kept: frozenset[str] = 
             with explain_write_errors(directory):
                 draft.chmod(0o777 & ~_umask())  # mkdtemp gives permissions to the owner alone
                 yield draft
-                for name in found & kept:
-                    shutil.copy2(directory / name, draft / name)
+                for name in found - files:
+                    copy = shutil.copytree if (directory / name).is_dir() else shutil.copy2
+                    copy(directory / name, draft / name)
                 for path in [*draft.rglob("*"), draft]:
                     _sync(path)
                 if not directory.exists():
@@ -108,6 +109,10 @@ def write_file(path: Path, text: str) -> None:
         file.write(text)
 
 
+class WriteError(OSError):
+    """An error of writing, with its path."""
+
+
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
     """Put a path into the errors of writing it: that of a full disk has none.
@@ -116,8 +121,10 @@ def explain_write_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except WriteError:
+        raise  # of a file in this directory
     except OSError as error:
-        raise OSError(
+        raise WriteError(
             f"{path} could not be written: {error}. Is the disk full, or is writing not permitted?"
         ) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import spacy
 from spacy.training.initialize import convert_vectors
 
+from ..corpora.files import check_outside
 from ..files.atomic import write_directory
 from .prepare import ShowProgress, prepare_corpus
 
@@ -51,6 +52,7 @@ def train_floret_vectors(
     RETURNS (int): The number of words that were read, in each epoch.
     """
     floret = _import_floret()
+    check_outside(output, source)
     nlp = spacy.blank(lang)
     with write_directory(output, files=PIPELINE_FILES) as draft, TemporaryDirectory(dir=draft) as temporary:
         corpus = prepare_corpus(

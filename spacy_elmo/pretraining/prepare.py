@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..corpora.files import find_files
+from ..corpora.files import check_outside, find_files
 from ..corpora.read import read_corpus
 from ..corpora.sentences import Sentence
 from ..corpora.tokenizer import identify_tokenizer
@@ -66,6 +66,7 @@ def prepare_corpus(
     show_progress (ShowProgress | None): Shows the progress: called with the sentences and a title.
     RETURNS (TokenizedCorpus): The tokenized corpus.
     """
+    check_outside(directory, source)
     origin = find_origin(source, lang, segmenter)
     prepared = find_prepared(directory)
     if prepared is not None and prepared[1] == origin:

@@ -14,7 +14,7 @@ from spacy.util import dict_to_dot
 from ..bilm.config import BiLMConfig
 from ..bilm.model import BiLM
 from ..bilm.weights import load_config, load_weights
-from ..corpora.files import find_files
+from ..corpora.files import check_outside, find_files
 from ..corpora.language_check import find_language_problem
 from ..corpora.read import make_splitter, read_corpus
 from ..corpora.statistics import compute_statistics
@@ -75,14 +75,20 @@ def pretrain(
     overrides = {**(checkpoint.identity.overrides if checkpoint else {}), **(overrides or {})}
     config = load_run_config(config_path, overrides)
     settings = read_settings(config)
-    settings = _follow_segmenter(settings, settings.bilm if checkpoint is None else checkpoint.bilm)
+    if checkpoint is not None:
+        bilm = checkpoint.bilm
+    elif isinstance(settings.bilm, Path):
+        bilm = load_config(find_existing_weights(config["bilm"]["weights"]))
+    else:
+        bilm = settings.bilm
+    settings = _follow_segmenter(settings, bilm)
     check_output(output, resume=resume, overwrite=overwrite)
     if checkpoint is not None:
         _check_same_config(config, checkpoint, output)
     else:
-        _check_inputs(settings)
+        _check_inputs(settings, output)
         if is_first_process():
-            for problem in _find_language_problems(settings):
+            for problem in _find_language_problems(settings, bilm):
                 warn(problem)
     check_makers(settings.make_optimizer, settings.make_schedule)
     with catch_signals() as signals, join_processes() as processes:
@@ -101,14 +107,13 @@ def pretrain(
         processes.check_same(train_corpus.sha256, "training text")
         processes.check_same(dev_corpus.sha256, "dev text")
         if checkpoint is None and (processes.is_first or _chooses_max_chars(settings)):
-            settings = _fit_max_chars(settings, train_corpus, report if processes.is_first else ignore)
+            settings = _fit_max_chars(settings, bilm, train_corpus, report if processes.is_first else ignore)
         model, softmax_is_new = _make_model(settings, vocabulary, checkpoint)
-        bilm_config = model.bilm.config
         corpus = settings.corpus
         model.bilm.config = replace(
-            bilm_config,
-            lang=bilm_config.lang or corpus.lang,
-            segmenter=corpus.segmenter or bilm_config.segmenter or DEFAULT_SEGMENTERS.get(corpus.lang or ""),
+            model.bilm.config,
+            lang=bilm.lang or corpus.lang,
+            segmenter=corpus.segmenter or bilm.segmenter or DEFAULT_SEGMENTERS.get(corpus.lang or ""),
         )
         run = PretrainingRun(
             settings=settings,
@@ -134,34 +139,31 @@ def pretrain(
         return run.execute(report)
 
 
-def _follow_segmenter(settings: PretrainingSettings, source: BiLMConfig | Path) -> PretrainingSettings:
+def _follow_segmenter(settings: PretrainingSettings, bilm: BiLMConfig) -> PretrainingSettings:
     """Cut words as a model's training text was cut, unless the config says how. A run that is resumed does as before."""
     corpus = settings.corpus
-    bilm = load_config(find_existing_weights(str(source))) if isinstance(source, Path) else source
     if corpus.segmenter is not None or bilm.segmenter is None or bilm.lang != corpus.lang:
         return settings
     return replace(settings, corpus=corpus.model_copy(update={"segmenter": bilm.segmenter}))
 
 
-def _check_inputs(settings: PretrainingSettings) -> None:
+def _check_inputs(settings: PretrainingSettings, output: Path) -> None:
     """Find missing files and unsupported formats before hours of tokenizing."""
-    if isinstance(settings.bilm, Path):
-        load_config(find_existing_weights(str(settings.bilm)))
     make_splitter(settings.corpus.lang, settings.corpus.segmenter)
     for source in (settings.corpus.train, settings.corpus.dev):
         find_files(Path(source))
+        check_outside(output, Path(source))
     vocabulary = settings.vocabulary.path
     if vocabulary is not None and not Path(vocabulary).is_file():
         raise ValueError(f"There is no vocabulary at {vocabulary}. Make one with: python -m spacy elmo init-vocab")
 
 
-def _find_language_problems(settings: PretrainingSettings) -> Iterator[str]:
+def _find_language_problems(settings: PretrainingSettings, bilm: BiLMConfig) -> Iterator[str]:
     """Compare the languages of the text, of the config and of the weights."""
-    corpus, bilm = settings.corpus, settings.bilm
-    model_lang = (bilm if isinstance(bilm, BiLMConfig) else load_config(bilm)).lang
-    if corpus.lang not in (None, "xx", model_lang) and model_lang not in (None, "xx"):
-        yield f"[corpus] lang is {corpus.lang!r}, but the weights are of {model_lang!r}. They keep that language."
-    lang = corpus.lang or model_lang
+    corpus = settings.corpus
+    if corpus.lang not in (None, "xx", bilm.lang) and bilm.lang not in (None, "xx"):
+        yield f"[corpus] lang is {corpus.lang!r}, but the weights are of {bilm.lang!r}. They keep that language."
+    lang = corpus.lang or bilm.lang
     if lang is not None:
         sentences = read_corpus(Path(corpus.train), lang=corpus.lang, segmenter=corpus.segmenter)
         problem = find_language_problem(sentences, lang)
@@ -219,18 +221,17 @@ def _chooses_max_chars(settings: PretrainingSettings) -> bool:
     return isinstance(settings.bilm, BiLMConfig) and settings.max_chars is None
 
 
-def _fit_max_chars(settings: PretrainingSettings, train_corpus: TokenizedCorpus, report: Report) -> PretrainingSettings:
+def _fit_max_chars(
+    settings: PretrainingSettings, bilm: BiLMConfig, train_corpus: TokenizedCorpus, report: Report
+) -> PretrainingSettings:
     """Report how many words are cut, by the given `max_chars` or that of the weights. If none is given, choose one for the
     script of the training text."""
-    bilm = load_config(settings.bilm) if isinstance(settings.bilm, Path) else settings.bilm
     if bilm.characters is not None or not bilm.char_dim:
         return settings  # it does not read bytes
-    max_chars = bilm.max_chars if isinstance(settings.bilm, Path) else settings.max_chars
-    statistics = compute_statistics(train_corpus, max_chars=max_chars)
+    is_new = isinstance(settings.bilm, BiLMConfig)
+    statistics = compute_statistics(train_corpus, max_chars=settings.max_chars if is_new else bilm.max_chars)
     report(f"max_chars = {statistics.max_chars}: {statistics.describe_cut()}")
-    if isinstance(settings.bilm, Path):
-        return settings
-    return replace(settings, bilm=replace(bilm, max_chars=statistics.max_chars))
+    return replace(settings, bilm=replace(bilm, max_chars=statistics.max_chars)) if is_new else settings
 
 
 def _make_model(

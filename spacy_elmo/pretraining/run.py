@@ -233,7 +233,9 @@ class PretrainingRun:
 
     def _save_model(self, name: str) -> None:
         if self.processes.is_first:
-            save_language_model(self.model, self.vocabulary, self.output / name, lang=self.settings.corpus.lang)
+            directory = self.output / name
+            kept = frozenset(path.name for path in directory.glob("*"))  # somebody's notes must not end the run
+            save_language_model(self.model, self.vocabulary, directory, lang=self.settings.corpus.lang, kept=kept)
 
     def _save_checkpoint(self) -> None:
         self.recorder.keep_time()

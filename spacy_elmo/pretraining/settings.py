@@ -14,13 +14,16 @@ from ..bilm.config import BiLMConfig
 from ..corpora.statistics import LEAST_MAX_CHARS
 from ..models import find_weights
 from .optimizers import OptimizerMaker, ScheduleMaker
+from .vocabulary import SPECIAL
 
 # Types of settings. The description is what an error message asks for.
 PathText = Annotated[str, Field(description="a path")]
 TextOrNull = Annotated[str | None, Field(description="a text or null")]
 Switch = Annotated[bool, Field(description="true or false")]
 Natural = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 2, description=f"a whole number from 0 to {2**32 - 2}")]
 Positive = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
+VocabularySize = Annotated[int, Field(ge=len(SPECIAL) + 1, description=f"a whole number, {len(SPECIAL) + 1} or more")]
 NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number, 0 or more, and finite")]
 PositiveFloat = Annotated[float, Field(gt=0, description="a number above 0")]
 FinitePositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0, and finite")]
@@ -62,12 +65,12 @@ class VocabularySettings(ConfigSection):
 
     path (str | None): A vocabulary that `spacy elmo init-vocab` wrote. None for the vocabulary that comes with the weights,
         or else the words of the training text.
-    max_size (int): The maximum number of words, if they are counted in the training text.
+    max_size (int): The maximum number of words, marks included, if they are counted in the training text.
     min_count (int): How often a word must occur there.
     """
 
     path: TextOrNull
-    max_size: Positive
+    max_size: VocabularySize
     min_count: Positive
 
 
@@ -90,7 +93,7 @@ class TrainingSettings(ConfigSection):
     checkpoint_minutes (float): Minutes between two checkpoints; 0 for one at each evaluation, and no others.
     """
 
-    seed: Natural
+    seed: Seed
     epochs: FinitePositiveFloat
     max_steps: Natural
     batch_size: Positive
@@ -191,7 +194,11 @@ def _read_bilm(section: dict[str, Any]) -> BiLMConfig | Path:
             )
         return find_weights(section["weights"])
     if "weights" in section:
-        raise ValueError("[bilm] has sizes for a new model. To start from weights, use configs/finetune.cfg.")
+        others = ", ".join(name for name in section if name != "weights")
+        raise ValueError(
+            f"[bilm] has weights, which bring their own sizes and language. Leave out the other settings: {others}. "
+            f"configs/finetune.cfg starts from weights, the other configs from scratch."
+        )
     _check_names("[bilm]", BiLMConfig.required_fields(), section)
     try:
         if section["max_chars"] is None:

@@ -2,13 +2,18 @@
 
 import gzip
 import json
+import multiprocessing
+import os
 import random
+import signal
 import tracemalloc
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import spacy
@@ -77,6 +82,14 @@ def test_directory_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert list(read_corpus(tmp_path, lang=None)) == [["first"], ["second"], ["third"]]
 
 
+def test_hidden_files_are_not_read(tmp_path: Path) -> None:
+    for name in ("a.txt", "._a.txt", ".ipynb_checkpoints/a-checkpoint.txt", "deep/.b/c.txt", "deep/d.txt"):
+        (tmp_path / ".corpus" / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(tmp_path / ".corpus" / name, name)
+    assert list(read_corpus(tmp_path / ".corpus", lang=None)) == [["a.txt"], ["deep/d.txt"]]
+    assert list(read_corpus(tmp_path / ".corpus" / "._a.txt", lang=None)) == [["._a.txt"]]
+
+
 def test_raw_text_is_split_by_spacy(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", RAW)
     assert list(read_corpus(tmp_path / "a.txt", lang="en")) == RAW_SENTENCES
@@ -106,6 +119,78 @@ def test_many_files_have_one_pool_of_processes(tmp_path: Path, monkeypatch: pyte
     expected = list(read_corpus(tmp_path, lang="en"))
     assert list(read_corpus(tmp_path, lang="en", n_process=2)) == expected
     assert len(pools) == 1
+
+
+class Pool:
+    """In place of a pool of processes: computes a task when its result is asked for."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.chunks: list[list[str]] = []
+        self.n_done = 0
+        self.n_allowed = 1_000_000
+        self.is_shut_down = False
+
+    def submit(self, function: Callable[..., Any], chunk: list[str], *arguments: Any) -> Future[Any]:
+        self.chunks.append(chunk)
+        future: Future[Any] = Future()
+
+        def result() -> Any:
+            if self.n_done == self.n_allowed:
+                raise BrokenProcessPool("A process in the process pool was terminated abruptly")
+            self.n_done += 1
+            return function(chunk, *arguments)
+
+        future.result = result  # type: ignore[assignment, method-assign]
+        return future
+
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        self.is_shut_down = cancel_futures
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    pool = Pool()
+    monkeypatch.setattr("spacy_elmo.corpora.read.ProcessPoolExecutor", lambda *_, **__: pool)
+    return pool
+
+
+def test_tasks_have_a_bounded_number_of_texts_and_of_characters(tmp_path: Path, pool: Pool) -> None:
+    lengths = [3] * 1_100 + [600_000, 500_000, 3, 2_000_000, 3]
+    write_text(tmp_path / "a.txt", "".join("x." * (length // 2) + "y\n" for length in lengths))
+    with patch("spacy_elmo.corpora.read._split_chunk", lambda texts, *_: [[text] for text in texts]):
+        sentences = list(read_corpus(tmp_path / "a.txt", lang="en", n_process=2))
+    assert [len(chunk) for chunk in pool.chunks] == [500, 500, 102, 2, 1]
+    assert [len(word) // 2 for (word,) in sentences] == [length // 2 for length in lengths]
+
+
+def test_a_reader_that_stops_cancels_what_waits(tmp_path: Path, pool: Pool) -> None:
+    write_text(tmp_path / "a.txt", "one .\n" * 5_000)
+    sentences = read_corpus(tmp_path / "a.txt", lang="en", n_process=2)
+    assert next(sentences) == ["one", "."]
+    assert not pool.is_shut_down
+    sentences.close()
+    assert pool.is_shut_down
+    assert (len(pool.chunks), pool.n_done) == (5, 1)
+
+
+def test_a_killed_process_is_explained(tmp_path: Path, pool: Pool) -> None:
+    write_text(tmp_path / "a.txt", "one .\n" * 5_000)
+    pool.n_allowed = 2
+    message = r"^A process that tokenizes was killed, as .* memory is short\. Use fewer \(n_process\)\.$"
+    with pytest.raises(ValueError, match=message):
+        list(read_corpus(tmp_path / "a.txt", lang="en", n_process=2))
+    assert pool.is_shut_down
+
+
+@pytest.mark.slow
+def test_a_process_that_is_really_killed(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", "one .\n" * 5_000)
+    sentences = read_corpus(tmp_path / "a.txt", lang="en", n_process=2)
+    next(sentences)
+    os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+    with pytest.raises(ValueError, match="A process that tokenizes was killed"):
+        list(sentences)
+    assert multiprocessing.active_children() == []
 
 
 def test_byte_order_marks_are_not_words(tmp_path: Path) -> None:

@@ -266,6 +266,18 @@ def test_write_file_through_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.txt").read_text() == "new"
 
 
+def test_explain_write_errors_explains_once(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a file")
+    with (
+        pytest.raises(
+            OSError, match=r"^\S+a\.txt/b could not be written: [^:]*: [^:]*\. Is the disk full, .*permitted\?$"
+        ),
+        write_directory(tmp_path / "out", files={"mark"}),
+    ):
+        write_file(tmp_path / "a.txt" / "b", "new")
+    assert contents(tmp_path) == {"a.txt": "a file"}
+
+
 def test_explain_write_errors_puts_the_path_into_the_message(tmp_path: Path) -> None:
     with (
         pytest.raises(OSError, match=r"^some/where could not be written: .*No such file"),

@@ -1,6 +1,5 @@
 """What killed writers leave, and how later ones clean it up."""
 
-import fcntl
 import os
 from pathlib import Path
 
@@ -134,6 +133,8 @@ def test_writers_keep_the_drafts_of_other_writers(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such locks on Windows")
 def test_a_draft_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl  # not on Windows
+
     flock = fcntl.flock
     removed: list[Path] = []
 

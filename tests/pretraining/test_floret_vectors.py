@@ -80,6 +80,13 @@ def test_too_little_text(tmp_path: Path) -> None:
     assert not (tmp_path / "vectors").exists()
 
 
+def test_vectors_inside_of_their_corpus(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("Ada wrote it.\n" * 20, encoding="utf8")
+    with pytest.raises(ValueError, match=r"/vectors is inside of the corpus .* Choose another directory\.$"):
+        train(tmp_path, tmp_path / "vectors")
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
+
+
 def test_floret_is_not_installed(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "floret", None)
     with pytest.raises(ImportError, match=r"need floret.*pip install 'spacy-elmo\[vectors\]'"):

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from spacy_elmo.pretraining.pretrain import pretrain
+from spacy_elmo.pretraining.run import PretrainingRun
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
-from .runs import STEPS, TINY, read_metrics, read_tensors
+from .runs import STEPS, TINY, read_files, read_metrics, read_tensors
 
 
 def test_a_run_is_replaced_only_on_request(tmp_path: Path, overrides: dict[str, Any]) -> None:
@@ -70,6 +71,26 @@ def test_unrelated_files_in_the_output_are_kept(tmp_path: Path, overrides: dict[
     with pytest.raises(ValueError, match="something else with a metrics.jsonl"):
         pretrain(TINY, tmp_path / "other", overrides=overrides)
     assert (tmp_path / "other" / "metrics.jsonl").read_text() == "something dear"
+
+
+def test_what_is_added_to_the_models_of_a_run_is_kept(
+    tmp_path: Path, overrides: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = {"README.md": b"a card", ".DS_Store": b"\0", ".ipynb_checkpoints/vocab.txt": b"old"}
+    save_checkpoint = PretrainingRun._save_checkpoint
+
+    def add_files(run: PretrainingRun) -> None:
+        save_checkpoint(run)
+        for name, data in added.items():
+            path = run.output / "model-last" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+
+    pretrain(TINY, tmp_path / "whole", overrides=overrides)
+    monkeypatch.setattr(PretrainingRun, "_save_checkpoint", add_files)
+    pretrain(TINY, tmp_path / "out", overrides=overrides)
+    whole = read_files(tmp_path / "whole" / "model-last")
+    assert read_files(tmp_path / "out" / "model-last") == whole | added
 
 
 def test_drafts_of_killed_writers_are_removed(tmp_path: Path, overrides: dict[str, Any]) -> None:

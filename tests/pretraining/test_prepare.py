@@ -242,6 +242,18 @@ def test_failure_keeps_the_existing_corpus(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "corpora").iterdir()] == ["out"]
 
 
+def test_a_corpus_that_would_read_its_own_output(tmp_path: Path) -> None:
+    write_directory(tmp_path / "source")
+    before = read_files(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"out/corpus is inside of the corpus .*source, which would read its own output\. C"
+    ):
+        prepare_corpus(tmp_path / "source", tmp_path / "source" / "out" / "corpus", lang=None)
+    assert read_files(tmp_path) == before
+    assert prepare_corpus(tmp_path / "source" / "0.txt", tmp_path / "source" / "out", lang=None).n_sentences == 1
+    assert prepare_corpus(tmp_path / "source", tmp_path / "source-out", lang=None).n_sentences == 3
+
+
 def test_unrelated_files_are_kept(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work", encoding="utf8")

@@ -74,6 +74,23 @@ def test_mistakes_are_found_before_the_corpus_is_tokenized(tmp_path: Path, overr
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("key", ["train", "dev"])
+def test_runs_and_caches_inside_of_a_corpus(tmp_path: Path, overrides: dict[str, Any], key: str) -> None:
+    (tmp_path / "corpus").mkdir()
+    write_corpus(tmp_path / "corpus" / "a.txt", b"one line only .\n" * 20)
+    overrides[f"paths.{key}"] = str(tmp_path / "corpus")
+    with pytest.raises(
+        ValueError, match=r"corpus/out is inside of the corpus .*/corpus, which would read its own output"
+    ):
+        pretrain(TINY, tmp_path / "corpus" / "out", overrides=overrides)
+    overrides["paths.cache"] = str(tmp_path / "corpus" / "cache")
+    with pytest.raises(
+        ValueError, match=r"corpus/cache/corpus-.* is inside of the corpus .*/corpus, which would read its"
+    ):
+        pretrain(TINY, tmp_path / "out", overrides=overrides)
+    assert [path.name for path in (tmp_path / "corpus").iterdir() if path.name != "cache"] == ["a.txt"]
+
+
 @pytest.mark.parametrize("content", [b"one line only .\n", b"word " * 200_000, b"x" * 1_000_000])
 def test_odd_corpora_are_fine(tmp_path: Path, overrides: dict[str, Any], content: bytes) -> None:
     overrides["paths.train"] = str(write_corpus(tmp_path / "odd.txt", content))
@@ -154,6 +171,17 @@ def test_a_new_softmax_is_trained_first(tmp_path: Path, finetuning: dict[str, An
     assert not torch.equal(softmax_before, trained.softmax.weight)
     dev = [line.split() for line in Path(finetuning["paths.dev"]).read_text().splitlines()]
     assert result.initial_perplexity == pytest.approx(measure_likelihood(frozen, vocabulary, dev).perplexities["mean"])
+
+
+def test_weights_here_with_the_name_of_a_bundled_model(
+    tmp_path: Path, finetuning: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_weights(random_bilm(3, lang="de"), Path("en_elmo_sm"))
+    with pytest.raises(ValueError, match="'en_elmo_sm' is a bundled model, and a directory here as well"):
+        pretrain(FINETUNE, tmp_path / "out", overrides={**finetuning, "paths.weights": "en_elmo_sm"})
+    pretrain(FINETUNE, tmp_path / "out", overrides={**finetuning, "paths.weights": "./en_elmo_sm"})
+    assert load_config(tmp_path / "out" / "model-best") == random_bilm(3, lang="de").config
 
 
 def test_a_model_with_its_softmax_is_trained_at_once(

@@ -12,6 +12,7 @@ from spacy_elmo.bilm.config import BiLMConfig
 from spacy_elmo.models import find_weights
 from spacy_elmo.pretraining.loggers import configure_console_logger_v1
 from spacy_elmo.pretraining.settings import PretrainingSettings, fill_defaults, load_run_config, read_settings
+from spacy_elmo.pretraining.softmax import Softmax
 
 from .runs import TINY
 
@@ -75,6 +76,8 @@ def test_values_at_their_bounds() -> None:
         "corpus.lang": None,
         "corpus.cache": "cache",
         "vocabulary.min_count": 1,
+        "vocabulary.max_size": 4,
+        "bilm_training.seed": 2**32 - 2,
         "bilm_training.epochs": 1,  # a whole number is a fraction, too
         "bilm_training.dropout": 0,
         "bilm_training.unroll": 1,
@@ -84,6 +87,8 @@ def test_values_at_their_bounds() -> None:
     settings = read(changes)
     assert settings.corpus.lang is None
     assert settings.corpus.cache == "cache"
+    assert (settings.vocabulary.max_size, settings.training.seed) == (4, 4_294_967_294)
+    Softmax(2, 3).initialize(settings.training.seed + 1, [1, 1])  # the largest seed of NumPy
     assert (settings.training.dropout, settings.training.unroll, settings.training.carry_state) == (0, 1, True)
 
 
@@ -94,7 +99,12 @@ def test_weights_to_start_from() -> None:
         ValueError, match=r"\[bilm\] weights must be a weights directory, or .*--paths\.weights DIRECTORY"
     ):
         read({"bilm": {"weights": None}})
-    with pytest.raises(ValueError, match=r"\[bilm\] has sizes for a new model\. .*configs/finetune\.cfg"):
+    message = r"^\[bilm\] has weights, which bring their own sizes and language\. Leave out the other settings: lang\. .*finetune"
+    with pytest.raises(ValueError, match=message):
+        read({"bilm": {"weights": "some/where", "lang": "de"}})
+    with pytest.raises(
+        ValueError, match=r"^\[bilm\] has weights, .* Leave out the other settings: .*projection, .*configs/"
+    ):
         read({"bilm.weights": "some/where"})
 
 
@@ -185,9 +195,9 @@ TYPES: dict[str, str] = {
     "corpus.n_process": "a whole number, 1 or more",
     "corpus.cache": "a text or null",
     "vocabulary.path": "a text or null",
-    "vocabulary.max_size": "a whole number, 1 or more",
+    "vocabulary.max_size": "a whole number, 4 or more",
     "vocabulary.min_count": "a whole number, 1 or more",
-    "bilm_training.seed": "a whole number, 0 or more",
+    "bilm_training.seed": "a whole number from 0 to 4294967294",
     "bilm_training.epochs": "a number above 0, and finite",
     "bilm_training.max_steps": "a whole number, 0 or more",
     "bilm_training.batch_size": "a whole number, 1 or more",
@@ -208,6 +218,8 @@ WRONG: dict[str, list[Any]] = {
     "a path": [1, None, True, ["a"]],
     "a text or null": [1, False, 0.5, {}],
     "a whole number, 0 or more": [1.5, 2.0, "1", None, True, [1], -1],
+    "a whole number from 0 to 4294967294": [1.5, 2.0, "1", None, True, [1], -1, 2**32 - 1],
+    "a whole number, 4 or more": [4.5, 5.0, "4", None, True, [4], -4, 3],
     "a whole number, 1 or more": [1.5, 2.0, "1", None, True, [1], -1, 0],
     "a number above 0": ["0.5", None, True, [0.5], 0.0, -1, NOT_A_NUMBER],
     "a number above 0, and finite": ["0.5", None, True, [0.5], 0, -0.5, INFINITE, NOT_A_NUMBER],
