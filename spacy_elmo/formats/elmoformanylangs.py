@@ -68,15 +68,15 @@ def read(paths: Sequence[Path]) -> BiLM:
     sizes_path, sizes = _find_sizes(directory)
     try:
         has_characters, has_words = (bool(sizes["token_embedder"][name]) for name in ("char_dim", "word_dim"))
-        character_ids = _read_ids(directory / CHARACTERS, CHARACTER_MARKS) if has_characters else {}
-        word_ids = _read_ids(directory / WORDS, WORD_MARKS) if has_words else {}
+        character_ids, n_characters = _read_ids(directory / CHARACTERS, CHARACTER_MARKS) if has_characters else ({}, 0)
+        word_ids, n_words = _read_ids(directory / WORDS, WORD_MARKS) if has_words else ({}, 0)
         config = _make_config(sizes, sizes_path, character_ids, word_ids)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"The sizes in {sizes_path} are not those of ELMoForManyLangs: {error!r:.200}. Expected the objects 'encoder' and "
             f"'token_embedder'."
         ) from None
-    expected_tokens, expected_encoder = _expected_shapes(config, len(character_ids), len(word_ids))
+    expected_tokens, expected_encoder = _expected_shapes(config, n_characters, n_words)
     tokens = _load_tensors(directory / TOKENS, expected_tokens, f"the sizes in {sizes_path}, {CHARACTERS} and {WORDS}")
     encoder = _load_tensors(directory / ENCODER, expected_encoder, f"the sizes in {sizes_path}")
     with torch.device("meta"):  # allocates nothing: the tensors replace the parameters
@@ -122,23 +122,31 @@ def _read_text(path: Path) -> str:
         raise ValueError(f"{path} is not UTF-8, at byte {error.start}.") from None
 
 
-def _read_ids(path: Path, marks: Sequence[str]) -> Ids:
-    """Read a table: on each line an entry, a tab and its row. It must have the marks."""
+def _read_ids(path: Path, marks: Sequence[str]) -> tuple[Ids, int]:
+    """Read a table: on each line an entry, a tab and its row. It must have the marks.
+
+    RETURNS (tuple): The row of each entry, and the number of rows.
+    """
     ids: Ids = {}
+    spaces: list[int] = []  # the rows of entries that have disappeared with the whitespace
     for number, line in enumerate(_read_text(path).split("\n"), start=1):
         if not line:
             continue
         *entry, row = line.strip().split("\t")
-        # As in the original: what has disappeared with the whitespace is taken for an ideographic space.
-        entry = entry or ["\u3000"]
-        if len(entry) != 1 or not row.isdecimal():
+        if len(entry) > 1 or not row.isdecimal():
             raise ValueError(f"{path}, line {number}: expected an entry, a tab and a number, got {line!r:.80}.")
-        ids[entry[0]] = int(row)
-    if sorted(ids.values()) != list(range(len(ids))):
+        if entry:
+            ids[entry[0]] = int(row)
+        else:
+            spaces.append(int(row))
+    rows = [*ids.values(), *spaces]
+    if sorted(rows) != list(range(len(rows))):
         raise ValueError(f"{path} must have each entry and each number from 0 on once. Was it edited, or cut off?")
     if missing := [mark for mark in marks if mark not in ids]:
         raise ValueError(f"{path} has no row for {', '.join(missing)}. Was it edited, or cut off?")
-    return ids
+    if spaces:
+        ids["\u3000"] = spaces[-1]  # as in the original: an ideographic space, and the last one counts
+    return ids, len(rows)
 
 
 def _make_config(sizes: dict[str, Any], sizes_path: str, character_ids: Ids, word_ids: Ids) -> BiLMConfig:
@@ -214,6 +222,8 @@ def _load_tensors(path: Path, expected: dict[str, Shape], source: str) -> Tensor
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickles that it does not know
             tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except PermissionError as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from None
     except Exception:  # whatever a damaged or hostile file leads to; torch's message advises to run its code
         tensors = None
     if not isinstance(tensors, dict) or not all(map(_is_weight, tensors.values())):

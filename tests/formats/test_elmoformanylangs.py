@@ -102,6 +102,27 @@ def test_config_has_the_tables(tmp_path: Path) -> None:
     assert "words" not in repr(config)
 
 
+def test_the_last_of_several_entries_of_whitespace_counts(tmp_path: Path) -> None:
+    model = make_model(5)
+    spaces = {
+        "char.dic": {"Z": "\u00a0"},
+        "word.dic": {"New York": "\u00a0", "Zauberhaft": " "},
+    }  # after \u3000, in its file
+    write_model(tmp_path, model)
+    tables = []
+    for name, ids in (("char.dic", model.characters), ("word.dic", model.words)):
+        text = (tmp_path / name).read_text(encoding="utf8")
+        for entry, space in spaces[name].items():
+            text = text.replace(f"{entry}\t", f"{space}\t")
+        (tmp_path / name).write_text(text, encoding="utf8", newline="\n")
+        *_, last = spaces[name]
+        tables.append({key: row for key, row in ids.items() if key not in spaces[name]} | {"\u3000": ids[last]})
+    expected = model._replace(characters=tables[0], words=tables[1])
+    sentences = [*SENTENCES, ["\u3000", "a\u3000b", "\u00a0"]]
+    for words, layers in zip(sentences, run(elmoformanylangs.read([tmp_path]), sentences), strict=True):
+        assert_allclose(layers.numpy(), run_sentence(expected, words), rtol=0, atol=5e-6)
+
+
 @pytest.mark.parametrize("path", ["cnn.json", "../elsewhere/cnn.json", "D:\\models\\cnn.json", "/models/cnn.json"])
 def test_sizes_are_found_by_their_name(tmp_path: Path, path: str) -> None:
     write_model(tmp_path, make_model())

@@ -67,6 +67,20 @@ def test_errors_do_not_advise_to_run_code(directory: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_files_that_may_not_be_read(directory: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_any = Path.open
+
+    def refuse(path: Path, *arguments: Any, **settings: Any) -> Any:
+        if path.name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return open_any(path, *arguments, **settings)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("zipfile.is_zipfile", lambda path: False)  # what it says of files that cannot be opened
+    expect(directory, rf"^\S+{name} cannot be read: .*Permission denied: .*\.$")
+
+
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("zipped", [False, True], ids=["torch 0.4", "newer"])
 @pytest.mark.parametrize("keep", [0, 1, 10, 300, 0.5, -1])
 def test_truncated_pickles(directory: Path, name: str, zipped: bool, keep: float) -> None:
@@ -188,6 +202,7 @@ def test_a_model_that_reads_nothing(directory: Path) -> None:
         (lambda text: text + "x\ty\t7\n", r"line 28: expected an entry, a tab and a number"),
         (lambda text: text + "x\t-1\n", r"line 28: expected an entry, a tab and a number"),
         (lambda text: text + "x\t99\n", "must have each entry and each number from 0 on once"),
+        (lambda text: text + " \t28\n", "must have each entry and each number from 0 on once"),
         (lambda text: text + "h\t27\n", "must have each entry and each number from 0 on once"),
         (lambda text: text.replace("<pad>", "<padding>"), r"has no row for <pad>\. Was it edited"),
         (lambda text: "", "has no row for <bos>, <eos>, <eow>, <bow>, <pad>, <oov>"),
