@@ -10,12 +10,14 @@ import pytest
 
 from scripts.bundle_model import bundle_model
 from spacy_elmo.bilm.weights import CONFIG, TENSORS
+from spacy_elmo.files.atomic import recover_directory
 from spacy_elmo.pretraining.language_model import LanguageModel
 from spacy_elmo.pretraining.model_files import SOFTMAX, VOCABULARY, load_language_model, save_language_model
 from spacy_elmo.pretraining.softmax import Softmax
 from spacy_elmo.pretraining.vocabulary import count_words
 
 from ..helpers import random_bilm
+from ..pretraining.runs import read_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,6 +60,7 @@ KILLED = """
 import os, shutil, sys
 from pathlib import Path
 from scripts.bundle_model import bundle_model
+from spacy_elmo.files import atomic
 
 stop = int(sys.argv[3])
 n_calls = 0
@@ -75,24 +78,36 @@ def killing(function):
 Path.rename = killing(Path.rename)
 shutil.copy2 = killing(shutil.copy2)
 shutil.rmtree = killing(shutil.rmtree)
+if sys.argv[4] == "two renames":
+    atomic._exchange = lambda one, other: False
 bundle_model(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
 @pytest.mark.slow
-def test_bundle_model_loses_nothing_when_it_is_killed(tmp_path: Path) -> None:
-    old, new, output = save_model(tmp_path / "old", 0), save_model(tmp_path / "new", 1), tmp_path / "bundle"
-    models = {}
-    for source in (old, new):
+@pytest.mark.parametrize(("replacing", "n_calls"), [("exchange", 3), ("two renames", 5)])
+def test_bundle_model_loses_nothing_when_it_is_killed(tmp_path: Path, replacing: str, n_calls: int) -> None:
+    sources, output = (
+        [save_model(tmp_path / name, seed) for seed, name in enumerate(("old", "new"))],
+        tmp_path / "bundle",
+    )
+    card = {"README.md": b"a card"}
+    models = []
+    for source in sources:
         bundle_model(source, output)
-        models[(output / TENSORS).read_bytes()] = source
-    for stop in range(3):
+        models.append(read_files(output) | card)
+    found = []
+    for stop in range(n_calls):
         shutil.rmtree(output)
-        bundle_model(old, output)
+        bundle_model(sources[0], output)
         (output / "README.md").write_text("a card")
-        command = [sys.executable, "-W", "ignore", "-c", KILLED, str(new), str(output), str(stop)]
+        command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, (sources[1], output, stop, replacing))]
         result = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert result.returncode == 9
-        bundle_model(new, output)  # first puts back what had stepped aside
-        assert models[(output / TENSORS).read_bytes()] == new
-        assert (output / "README.md").read_text() == "a card"
+        recover_directory(output)  # puts back what had stepped aside
+        found.append(models.index(read_files(output)))  # the old model or the new one, whole, with the card
+        bundle_model(sources[1], output)
+        assert read_files(output) == models[1]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "new", "old"]
+    assert found == sorted(found)
+    assert set(found) == {0, 1}
