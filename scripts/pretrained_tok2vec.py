@@ -37,6 +37,10 @@ def separate_tok2vec(config: Config) -> Config:
     if len(config["nlp"]["pipeline"]) != 1:
         raise ValueError(f"Expected a pipeline of one component, got {config['nlp']['pipeline']}.")
     (name,) = config["nlp"]["pipeline"]
+    if "tok2vec" not in config["components"][name].get("model", {}):
+        raise ValueError(
+            f"Expected a component with a tok2vec in its model, which is to be replaced; {name!r} has none."
+        )
     tok2vec = load_config(CONFIGS / "ner_baseline.cfg")["components"]["ner"]["model"]["tok2vec"]
     tok2vec["embed"]["width"] = tok2vec["encode"]["width"]  # was a reference into `ner`
     config["components"]["tok2vec"] = {"factory": "tok2vec", "model": tok2vec}

@@ -17,10 +17,12 @@ from wasabi import msg
 
 from spacy_elmo.corpora.long_texts import LONG_WORD
 from spacy_elmo.corpora.surrogates import drop_surrogates
+from spacy_elmo.pipeline import Elmo
 
 Answer = dict[str, Any]
 
 MAX_BYTES = 100_000  # of a request
+MAX_DIGITS = 10  # of its Content-Length: Python refuses to read thousands
 MAX_WAITING = 256  # requests
 MAX_BATCH = 64  # requests that run together
 SECONDS = 30.0  # for a request to arrive, and again to be answered
@@ -85,7 +87,8 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
     host (str), port (int): Where to listen; port 0 for any that is free.
     RETURNS (ThreadingHTTPServer): The server, which listens already.
     """
-    nlp("The weights are read now.")
+    if not any(isinstance(component, Elmo) for _, component in nlp.pipeline):
+        raise ValueError(f"The pipeline has no component 'elmo', which makes the vectors, only {nlp.pipe_names}.")
     batcher = Batcher(nlp)
 
     class Handler(BaseHTTPRequestHandler):
@@ -101,7 +104,7 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "")
-            if not length.isdecimal() or int(length) > MAX_BYTES:
+            if not length.isdecimal() or len(length) > MAX_DIGITS or int(length) > MAX_BYTES:
                 self._refuse(
                     HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected a Content-Length of up to {MAX_BYTES:,} bytes"
                 )
@@ -112,8 +115,10 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
                 return
             try:
                 answer = batcher.embed(text)
-            except (queue.Full, TimeoutError):
+            except queue.Full:
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting")
+            except TimeoutError:
+                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"the answer took longer than {SECONDS:.0f} seconds")
             except Exception as error:
                 self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
             else:
@@ -142,7 +147,15 @@ def make_server(nlp: Language, host: str, port: int) -> ThreadingHTTPServer:
     class Server(ThreadingHTTPServer):
         request_queue_size = 128  # clients that connect at the same moment
 
-    return Server((host, port), Handler)
+    server = Server((host, port), Handler, bind_and_activate=False)
+    try:
+        server.server_bind()  # fails at once if the port is in use
+        nlp("The weights are read now.")
+        server.server_activate()
+    except BaseException:
+        server.server_close()
+        raise
+    return server
 
 
 def _parse(data: bytes) -> str | None:
@@ -159,13 +172,16 @@ def serve(pipeline: Path | None = None, host: str = "127.0.0.1", port: int = 800
     pipeline (Path | None): A saved pipeline with a component `elmo`; None for an English one with the bundled model.
     host (str), port (int): Where to listen.
     """
-    if pipeline is None:
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sentencizer")
-        nlp.add_pipe("elmo", config={"keep_layers": False})
-    else:
-        nlp = spacy.load(pipeline)
-    server = make_server(nlp, host, port)
+    try:
+        if pipeline is None:
+            nlp = spacy.blank("en")
+            nlp.add_pipe("sentencizer")
+            nlp.add_pipe("elmo", config={"keep_layers": False})
+        else:
+            nlp = spacy.load(pipeline)
+        server = make_server(nlp, host, port)
+    except (OSError, ValueError, OverflowError) as error:  # the last one is of ports
+        msg.fail(f"Could not serve {pipeline or 'the bundled model'} on {host}:{port}", str(error), exits=1)
     # From another thread: the signal interrupts the loop that it is to end.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     msg.good(f"Listening on http://{host}:{server.server_address[1]}")

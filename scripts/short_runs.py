@@ -81,14 +81,17 @@ def short_runs(
         "paths.cache": cache or str(output / "cache"),
     }
     n_steps = {}
-    for name in names:
-        measured = pretrain_steps(STEPS_TO_MEASURE, config, output / "measured" / name, {**paths, **RUNS[name]})
-        n_steps[name] = round(60 * minutes * measured.speed * measured.n_steps / measured.n_words)
-    typer.echo("| changed | words per second | steps | words read | minutes | perplexity | forward | backward |")
-    typer.echo("|---|---|---|---|---|---|---|---|")
-    for name in names:
-        outcome = pretrain_steps(n_steps[name], config, output / name, {**paths, **RUNS[name]})
-        typer.echo(f"| {name} | {' | '.join(format_cells(outcome))} |")
+    try:
+        for name in names:
+            measured = pretrain_steps(STEPS_TO_MEASURE, config, output / "measured" / name, {**paths, **RUNS[name]})
+            n_steps[name] = max(1, round(60 * minutes * measured.speed * measured.n_steps / measured.n_words))
+        typer.echo("| changed | words per second | steps | words read | minutes | perplexity | forward | backward |")
+        typer.echo("|---|---|---|---|---|---|---|---|")
+        for name in names:
+            outcome = pretrain_steps(n_steps[name], config, output / name, {**paths, **RUNS[name]})
+            typer.echo(f"| {name} | {' | '.join(format_cells(outcome))} |")
+    except (OSError, ValueError) as error:
+        msg.fail(f"Could not make the run {name!r}", str(error), exits=1)
 
 
 class Outcome(NamedTuple):

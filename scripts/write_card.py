@@ -1,6 +1,10 @@
-"""Write the card of a language model that was pretrained on a Wikipedia: README.md of its directory, filled in from the run."""
+"""Write the card of a language model that was pretrained on a Wikipedia: README.md of its directory, filled in from the run.
+
+A card that somebody has edited is kept: its last line has a checksum of what this script wrote.
+"""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +76,43 @@ def write_card(model: Path, run: Path, text: Path, perplexity: Path, articles: P
         scores = {"test articles": read_json(perplexity), "dev articles, before float16": read_json(run / SCORES)}
         n_dev, n_test = (sum(1 for _ in read_articles(articles / f"{part}.txt")) for part in ("dev", "test"))
         rows = "\n".join(describe_scores(part, each) for part, each in scores.items())
-        write_file(model / CARD, TEMPLATE.format(name=name, n_dev=n_dev, n_test=n_test, rows=rows, **values))
+        if was_edited(model / CARD):
+            msg.warn(f"{model / CARD} was kept, because it was edited. To write it again, move it away")
+            return
+        write_file(model / CARD, sign(TEMPLATE.format(name=name, n_dev=n_dev, n_test=n_test, rows=rows, **values)))
     except (OSError, ValueError, KeyError) as error:
         msg.fail(f"Could not write the card of {model}", f"{type(error).__name__}: {error}", exits=1)
     msg.good(f"{model / CARD}: read it, and add what you know about the model")
+
+
+def sign(card: str) -> str:
+    """RETURNS (str): A card with a checksum in its last line, a comment."""
+    return f"{card}\n<!-- Written by scripts/write_card.py: {sha256(card.encode('utf8')).hexdigest()} -->\n"
+
+
+def was_edited(path: Path) -> bool:
+    """RETURNS (bool): Whether there is a card that is not as this script wrote it."""
+    if not path.exists():
+        return False
+    card = path.read_text(encoding="utf8")
+    return card != sign(card.rpartition("\n<!--")[0])
 
 
 def describe_model(directory: Path) -> dict[str, Any]:
     """RETURNS (dict): The sizes of a model, its language, and how to make a pipeline for it."""
     bilm = load_weights(directory)
     sizes = bilm.config
-    lang, segmenter = tokenizer_lang_of(directory), sizes.segmenter
+    tokenizer_lang, segmenter = tokenizer_lang_of(directory), sizes.segmenter
+    lang = tokenizer_lang or sizes.lang or "xx"
+    words = "those of its tokenized text"
+    if tokenizer_lang:
+        words = f"spaCy's tokenizer for `{tokenizer_lang}`" + (f", segmenter `{segmenter}`" if segmenter else "")
     tokenizer = {"@tokenizers": "spacy.zh.ChineseTokenizer", "segmenter": segmenter}
     config = f", config={json.dumps({'nlp': {'tokenizer': tokenizer}})}" if segmenter else ""
     return {
-        "lang": lang or "xx",
-        "words": f"spaCy's tokenizer for `{lang}`" + (f", segmenter `{segmenter}`" if segmenter else ""),
-        "example": f'nlp = spacy.blank("{lang or "xx"}"{config})',
+        "lang": lang,
+        "words": words,
+        "example": f'nlp = spacy.blank("{lang}"{config})',
         "sentencizer": "cjk_sentencizer" if lang in WITHOUT_SPACES else "sentencizer",
         "n_filters": sizes.n_filters,
         "depth": sizes.depth,
@@ -125,7 +149,9 @@ def describe_text(text: dict[str, Any]) -> dict[str, Any]:
     if text["url"]:
         site = f"[{site} ({text['database'] or text['lang']})]({text['url']})"
     licence = f"see the terms of {site}, which hold for its text"
-    if ".wikipedia.org/" in text["url"]:
+    if ".wikipedia.org/" in text["url"] and not text["newest"]:
+        licence = f"of the text CC BY-SA, by the authors of Wikipedia, in the version that {site} names; of the weights the same"
+    elif ".wikipedia.org/" in text["url"]:
         version = "4.0" if text["newest"] >= NEW_LICENCE else "3.0"
         address = f"https://creativecommons.org/licenses/by-sa/{version}/"
         licence = f"of the text [CC BY-SA {version}]({address}), by the authors of Wikipedia; of the weights the same"

@@ -69,6 +69,13 @@ def test_pretrained_tok2vec(tmp_path: Path) -> None:
     assert config["pretraining"]["component"] == "tok2vec"
     with pytest.raises(ValueError, match=r"Expected a pipeline of one component, got \['elmo', 'ner'\]"):
         separate_tok2vec(spacy.util.load_config(CONFIGS / "ner.cfg"))
+    (tmp_path / "other.cfg").write_text(
+        '[nlp]\npipeline = ["sentencizer"]\n[components]\n[components.sentencizer]\nfactory = "sentencizer"\n'
+    )
+    message = run_in_one_line(pretrained_tok2vec, tmp_path / "other.cfg", tmp_path / "new.cfg", code=1)
+    assert (
+        "Expected a component with a tok2vec in its model, which is to be replaced; 'sentencizer' has none." in message
+    )
 
 
 def test_short_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +89,9 @@ def test_short_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "There are no runs with the names ['tiny']" in run_in_one_line(
         short_runs, *arguments, "--run", "tiny", code=1
     )
+    message = run_in_one_line(short_runs, *arguments, "--train", tmp_path / "trian.txt", code=1)
+    assert "Could not make the run 'as it is'" in message
+    assert "trian.txt: neither a file nor a directory" in message
 
 
 SCRIPTS: list[Callable[..., None]] = [nearest_uses, ngrams, pretrained_tok2vec, short_runs]

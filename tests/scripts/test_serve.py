@@ -19,9 +19,10 @@ import pytest
 import spacy
 from numpy.testing import assert_allclose
 
-from scripts.serve import MAX_BYTES, Batcher, make_server
+from scripts.serve import MAX_BYTES, Batcher, make_server, serve
 
 from ..helpers import make_elmo_nlp
+from .script_runner import run_in_one_line
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,10 +79,11 @@ def test_requests_that_are_refused(server: ThreadingHTTPServer, body: Any) -> No
     assert 'expected {"text": ...}, with words of up to 500 characters' in answer["error"]
 
 
-def test_requests_that_are_too_large(server: ThreadingHTTPServer) -> None:
+@pytest.mark.parametrize("length", [str(MAX_BYTES + 1), "9" * 5_000, "-1", ""])
+def test_requests_that_are_too_large(server: ThreadingHTTPServer, length: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     connection.putrequest("POST", "/")
-    connection.putheader("Content-Length", str(MAX_BYTES + 1))
+    connection.putheader("Content-Length", length)
     connection.endheaders()
     response = connection.getresponse()
     assert response.status == 413
@@ -97,6 +99,35 @@ def test_health_and_other_paths(server: ThreadingHTTPServer) -> None:
 def test_too_many_requests_are_refused_at_once(server: ThreadingHTTPServer) -> None:
     with patch.object(Batcher, "embed", side_effect=queue.Full):
         assert ask(server, {"text": "a"}) == (503, {"error": "too many requests are waiting"})
+
+
+def test_a_text_that_takes_too_long(server: ThreadingHTTPServer) -> None:
+    def embed(self: Batcher, texts: list[str]) -> list[dict[str, Any]]:
+        assert answered.wait(60)
+        return [{} for _ in texts]
+
+    answered = threading.Event()
+    with patch.object(Batcher, "_embed", embed), patch("scripts.serve.SECONDS", 0.6):
+        assert ask(server, {"text": "a"}) == (503, {"error": "the answer took longer than 1 seconds"})
+        answered.set()
+
+
+def test_pipelines_without_vectors() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    with pytest.raises(ValueError, match=r"^The pipeline has no component 'elmo', .* only \['sentencizer'\]\.$"):
+        make_server(nlp, "127.0.0.1", 0)
+
+
+def test_what_cannot_be_served_is_reported(server: ThreadingHTTPServer, tmp_path: Path) -> None:
+    message = run_in_one_line(serve, "--pipeline", tmp_path / "nowhere", code=1)
+    assert "Could not serve" in message
+    assert "Can't find model directory" in message
+    with patch("spacy_elmo.pipeline.Elmo.predict", side_effect=AssertionError("the weights were read")):
+        message = run_in_one_line(serve, "--port", str(server.server_address[1]), code=1)
+    assert f"Could not serve the bundled model on 127.0.0.1:{server.server_address[1]}" in message
+    assert "Address already in use" in message
+    assert "port must be 0-65535" in run_in_one_line(serve, "--port", "70000", code=1)
 
 
 def test_a_client_that_reads_too_slowly_gets_no_second_answer(

@@ -50,13 +50,17 @@ learn_rate = 0.003
 """
 
 
+def save_model(directory: Path, *, lang: str | None, weights_lang: str | None = None, segmenter: Any = None) -> None:
+    vocabulary = count_words([["数学", "是", "学科", "。"]], max_size=100)
+    bilm = random_bilm(0, segmenter=segmenter, lang=weights_lang)
+    model = LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(1, vocabulary.counts))
+    save_language_model(model, vocabulary, directory, lang=lang, kept=frozenset({"README.md"}))
+
+
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str | Path]:
     """Write what a run leaves behind, and give the arguments of the script."""
-    vocabulary = count_words([["数学", "是", "学科", "。"]], max_size=100)
-    bilm = random_bilm(0, segmenter="jieba")
-    model = LanguageModel(bilm, Softmax(len(vocabulary), bilm.config.projection).initialize(1, vocabulary.counts))
-    save_language_model(model, vocabulary, tmp_path / "model", lang="zh")
+    save_model(tmp_path / "model", lang="zh", segmenter="jieba")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.cfg").write_text(CONFIG, encoding="utf8")
     (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 20}\n{"step": 2400}\n', encoding="utf8")
@@ -98,6 +102,11 @@ def test_card_has_the_numbers_of_the_run(arguments: list[str | Path], tmp_path: 
     [
         ({"newest": "2023-06-06"}, "CC BY-SA 3.0", "[Wikipedia (zhwiki)]"),
         ({"newest": "2023-06-07"}, "CC BY-SA 4.0", "[Wikipedia (zhwiki)]"),
+        (
+            {"newest": ""},
+            "of the text CC BY-SA, by the authors of Wikipedia, in the version that [",
+            "[Wikipedia (zhwiki)]",
+        ),
         ({"site": "Sample", "url": "https://example.org/"}, "see the terms of [Sample (zhwiki)]", "[Sample (zhwiki)]"),
         ({"site": "", "url": ""}, "see the terms of a wiki", "a wiki"),
     ],
@@ -106,6 +115,31 @@ def test_licence_depends_on_the_source(changes: dict[str, str], licence: str, si
     described = describe_text({**TEXT, **changes})
     assert licence in described["licence"]
     assert described["site"].startswith(site)
+    assert ("3.0" in described["licence"]) == (changes.get("newest") == "2023-06-06")
+
+
+def test_card_of_tokenized_text(arguments: list[str | Path], tmp_path: Path) -> None:
+    for lang, name in (("de", "de"), (None, "xx")):
+        save_model(tmp_path / "model", lang=None, weights_lang=lang)
+        run_in_one_line(write_card, *arguments)
+        card = (tmp_path / "model" / "README.md").read_text(encoding="utf8")
+        assert f"| language | `{name}`; words: those of its tokenized text |" in card
+        assert f'nlp = spacy.blank("{name}")\n' in card
+
+
+def test_a_card_that_was_edited_is_kept(arguments: list[str | Path], tmp_path: Path) -> None:
+    card = tmp_path / "model" / "README.md"
+    run_in_one_line(write_card, *arguments)
+    first = card.read_text(encoding="utf8")
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 2500}\n', encoding="utf8")
+    assert "read it, and add what you know" in run_in_one_line(write_card, *arguments)
+    assert card.read_text(encoding="utf8").splitlines()[:-1] == first.replace("2,400", "2,500").splitlines()[:-1]
+    for edited in (first.replace("## Limits", "## Known limits"), f"{first}And more.\n", "a card\n", ""):
+        card.write_text(edited, encoding="utf8")
+        assert "was kept, because it was edited. To write it again, move it away" in run_in_one_line(
+            write_card, *arguments
+        )
+        assert card.read_text(encoding="utf8") == edited
 
 
 def test_missing_files_are_reported(arguments: list[str | Path], tmp_path: Path) -> None:
