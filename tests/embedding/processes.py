@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-WAIT_SECONDS = 40
+WAIT_SECONDS = 120  # Ray takes long to start on a busy machine
 
 
 def wait_until(condition: Callable[[], object]) -> None:

