@@ -20,7 +20,7 @@ def find_equal(
     directories (Iterable[Path]): Where to look: directories of trials, and of grids.
     trial_id (TrialId): The trial.
     identity (dict[str, str]): What makes trials the same.
-    own (Path): The directory of the trial itself. What is there may be replaced.
+    own (Path): The directory of the trial itself, which is never taken: its files may be replaced.
     with_model (bool): Whether the trial must have its model.
     RETURNS (Path | None): The directory of the trial, or None if there is none.
     """
