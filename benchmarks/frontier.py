@@ -45,10 +45,12 @@ class Peer(NamedTuple):
 
     config (Path): The config of the task with it.
     overrides (dict): Changes to the config.
+    code_path (Path | None): The file with what the config names.
     """
 
     config: Path
     overrides: dict[str, Any]
+    code_path: Path | None = None
 
 
 def main() -> None:
@@ -123,7 +125,7 @@ def make_peers(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Pee
         config = output / "minilm.cfg"
         config.parent.mkdir(parents=True, exist_ok=True)
         write_minilm_config(with_elmo, task, arguments.minilm, config)
-        peers["MiniLM-L6, frozen"] = Peer(config, {})
+        peers["MiniLM-L6, frozen"] = Peer(config, {}, PEERS)
     peers["en_elmo_sm"] = Peer(with_elmo, {})
     peers["en_elmo_sm, int8"] = Peer(with_elmo, {"components.elmo.precision": "int8"})
     if arguments.floret:
@@ -170,7 +172,7 @@ def train(peer: Peer, output: Path, arguments: argparse.Namespace) -> list[float
         seeds=range(arguments.seeds),
         fractions=[100],
         overrides={**peer.overrides, **paths, "training.max_steps": arguments.max_steps},
-        code_path=PEERS,
+        code_path=peer.code_path,
     )
     trials.check()
     with trials.lock():

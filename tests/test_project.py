@@ -149,6 +149,19 @@ def test_project_runs_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_project_adapts_to_the_sample(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    output = run_project(tmp_path, "adapt", seeds=1, ner_steps=20)
+    before, after = (float(output.split(f"Dev perplexity{when}: ")[1].split()[0]) for when in (" before training", ""))
+    assert after < 0.95 * before
+    assert_outputs_exist(tmp_path, "adapt")
+    trials = tmp_path / "training" / "ner" / "ner_sample-ner"
+    identities = [srsly.read_json(trials / name / "100/0/metrics.json")["identity"] for name in ("elmo", "adapted")]
+    differing = {name for name in identities[0] | identities[1] if len({each.get(name) for each in identities}) > 1}
+    assert differing == {"config", "components.elmo.weights", "paths.weights"}
+
+
+@pytest.mark.slow
 def test_project_analyses_the_sample(tmp_path: Path) -> None:
     copy_project(tmp_path)
     steps = {f"{name}_steps": 2 for name in ("grid_ner", "grid_textcat", "fraction")}

@@ -31,9 +31,9 @@ def test_senses_of_the_sample(tmp_path: Path) -> None:
 def test_unknown_keys_are_counted(weights: str, tmp_path: Path) -> None:
     (tmp_path / "index.sense").write_text("bank%1:17:01:: 09213565 1 25\n", encoding="utf8")
     output = run("senses", weights, TRAIN, TEST, "--first-senses", tmp_path / "index.sense")
-    assert "348 keys of the training data are not in index.sense" in output
+    assert "index.sense lacks 348 of the keys of the training data" in output
     assert "They are left out." in output
-    assert "174 keys of test are not in index.sense" in output
+    assert "index.sense lacks 174 of the keys of test" in output
     assert "Nothing can match them." in output
 
 
