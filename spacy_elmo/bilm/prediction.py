@@ -14,7 +14,7 @@ from torch import Tensor
 from .compiled import compiled
 from .products import Matrix, add_product, multiply, write_product
 from .state import State
-from .threads import run_side_by_side
+from .threads import run_in_turn, run_side_by_side
 
 # The number of gates that are computed from the input in one product. They stay in the processor's cache until the hidden
 # state is added, and more rows would not make the product faster.
@@ -73,8 +73,7 @@ def predict(
     ]
     n_rows, n_weights = types_AN.shape[1] / len(sizes), types_UP.shape[1] * state.cell.shape[-1]
     if n_rows < FEW_ROWS and n_weights >= MANY_WEIGHTS:
-        for task in tasks:
-            task()
+        run_in_turn(tasks)
     else:
         run_side_by_side(tasks)
     return layers_LANP, end

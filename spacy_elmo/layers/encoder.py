@@ -128,7 +128,9 @@ def _shown_as_config_error() -> Iterator[None]:
 
 def forward(model: Model[InT, OutT], docs: InT, is_train: bool) -> tuple[OutT, Callable[[OutT], InT]]:
     bilm, settings = get_bilm(model), model.attrs["settings"]
-    with torch.inference_mode(False), torch.set_grad_enabled(is_train and not settings.frozen):
+    trains = is_train and not settings.frozen
+    # Inference mode saves a tenth of the time of a short sentence.
+    with torch.inference_mode(not trains), torch.set_grad_enabled(trains):
         outputs = _encode(settings, bilm, shim_of(model).cache, docs, is_train=is_train)
 
     def backprop(d_layers: OutT) -> InT:

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 
-from spacy_elmo.bilm.threads import leave_threads_to_tasks, run_side_by_side
+from spacy_elmo.bilm.threads import leave_threads_to_tasks, run_in_turn, run_side_by_side
 
 pytestmark = pytest.mark.usefixtures("restored_threads")
 
@@ -33,9 +33,26 @@ def test_one_thread_runs_all_tasks_itself() -> None:
     assert run_side_by_side([observe] * 2) == [("MainThread", 1, False)] * 2
 
 
-def test_results_are_in_the_order_of_the_tasks() -> None:
-    torch.set_num_threads(2)
+@pytest.mark.parametrize("n_threads", [2, 4, 20])
+def test_results_are_in_the_order_of_the_tasks(n_threads: int) -> None:
+    torch.set_num_threads(n_threads)
     assert run_side_by_side([partial(pow, 2, i) for i in range(10)]) == [2**i for i in range(10)]
+
+
+def test_the_caller_does_not_wait_for_threads_that_have_not_started() -> None:
+    """As if other threads of the host had tasks for hours."""
+    torch.set_num_threads(2)
+    end = threading.Event()
+    others = [threading.Thread(target=run_side_by_side, args=([partial(end.wait, 20)] * 2,)) for _ in range(2)]
+    try:
+        for other in others:
+            other.start()
+        assert run_side_by_side([partial(pow, 3, i) for i in range(4)]) == [1, 3, 9, 27]
+        assert not end.is_set()
+    finally:
+        end.set()
+        for other in others:
+            other.join()
 
 
 def test_threads_of_the_host_keep_their_number_of_threads() -> None:
@@ -77,6 +94,14 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     child.start()
     assert queue.get(timeout=20) == [1, 3, 9, 27]
     child.join(timeout=20)
+
+
+def test_tasks_in_turn_have_all_threads() -> None:
+    torch.set_num_threads(2)
+    with leave_threads_to_tasks():
+        assert run_in_turn([torch.get_num_threads, partial(pow, 3, 2)]) == [2, 9]
+        assert torch.get_num_threads() == 1
+    assert run_in_turn([torch.get_num_threads]) == [2]
 
 
 def test_tasks_get_the_threads_that_their_caller_leaves_to_them() -> None:
