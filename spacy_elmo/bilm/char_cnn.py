@@ -31,9 +31,7 @@ class CharCNN(nn.Module):
             self.embedding = _make_embedding(config.n_characters, config.char_dim)
         if config.word_dim:
             self.word_embedding = _make_embedding(config.n_words, config.word_dim)
-        # A filter is a linear layer over the characters in its window. A matrix product is equally fast for any number
-        # of words, while conv1d has a set-up cost for each new batch shape.
-        self.filters = nn.ModuleList(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
+        self.filters: nn.ModuleList = Filters(config)
         self.highways = nn.ModuleList(Highway(config.n_filters) for _ in range(config.highways))
         self.projection = nn.Linear(config.unprojected, config.projection) if config.projects_tokens else nn.Identity()
 
@@ -54,8 +52,7 @@ class CharCNN(nn.Module):
 
     def _read_characters(self, chars_UC: Tensor) -> Tensor:
         """RETURNS (Tensor): vectors_UF."""
-        weights = (weight for filter_ in self.filters for weight in (filter_.weight, filter_.bias))
-        pooled_UF = _Filters.apply(self.embedding(chars_UC), *weights)  # type: ignore[no-untyped-call]
+        pooled_UF = self.filters(self.embedding(chars_UC))
         vectors_UF = torch.relu(pooled_UF) if self.activation == "relu" else torch.tanh(pooled_UF)
         for highway in self.highways:
             vectors_UF = highway(vectors_UF)
@@ -83,6 +80,29 @@ class Highway(nn.Module):
     def forward(self, x_UF: Tensor) -> Tensor:
         """RETURNS (Tensor): y_UF."""
         return torch.lerp(x_UF, functional.relu(self.transform(x_UF)), torch.sigmoid(self.carry(x_UF)))
+
+
+class Filters(nn.ModuleList):
+    """Filters over the characters of words.
+
+    A filter is a linear layer over the characters in its window. A matrix product is equally fast for any number of words,
+    while conv1d has a set-up cost for each new batch shape.
+
+    config (BiLMConfig): The sizes.
+    """
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__(nn.Linear(width * config.char_dim, count) for width, count in config.filters)
+
+    def forward(self, x_UCD: Tensor) -> Tensor:
+        """Run the filters.
+
+        x_UCD (Tensor): The embedded characters.
+        RETURNS (Tensor): The maximum of each filter over the positions, pooled_UF.
+        """
+        weights = (weight for filter_ in self for weight in (filter_.weight, filter_.bias))
+        pooled_UF: Tensor = _Filters.apply(x_UCD, *weights)  # type: ignore[no-untyped-call]
+        return pooled_UF
 
 
 class _Filters(torch.autograd.Function):
@@ -119,7 +139,7 @@ def _run_filters(
     outputs: list[Tensor] = []
     maxima: list[Tensor] = []
     for matrix, bias in zip(matrices, biases):  # noqa: B905 (TorchScript does not know `strict`)
-        windows.append(_unfold(x_UCD, matrix.shape[1] // x_UCD.shape[2]))
+        windows.append(unfold(x_UCD, matrix.shape[1] // x_UCD.shape[2]))
         y = torch.addmm(bias, windows[-1].flatten(0, 1), matrix.t())
         outputs.append(y.view(len(x_UCD), -1, y.shape[1]))
         maxima.append(outputs[-1].amax(dim=1))
@@ -154,7 +174,7 @@ def _differentiate_filters(
     return d_x_UCD, gradients
 
 
-def _unfold(x_UCD: Tensor, width: int) -> Tensor:
+def unfold(x_UCD: Tensor, width: int) -> Tensor:
     """Concatenate the characters in the window of each position of a filter: (U, C - width + 1, width * D).
 
     The windows overlap in memory without the copy, and a product of such a tensor copies them word by word.

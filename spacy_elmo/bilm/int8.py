@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from .lstm import BiLSTMLayer, add_to_forget_gate
 from .model import BiLM
+from .packed import PackedModule, pack_filters
 from .prediction import DirectionWeights
-from .products import Matrix, add_product, multiply, pack, quantize, unpack
+from .products import Matrix, add_product, can_pack, multiply, pack, quantize, unpack
 from .recurrence import Clips
 
 # What the name of a tensor of scales ends with.
@@ -82,11 +83,13 @@ def to_float32(bilm: BiLM) -> BiLM:
 
 
 def pack_int8_layers(bilm: BiLM) -> BiLM:
-    """Pack the weights of large LSTM layers, with the same results to the last bit.
+    """Pack the weights of large LSTM layers, with the same results to the last bit, and those that are in float32.
 
     bilm (BiLM): The model in int8.
     RETURNS (BiLM): The model itself.
     """
+    if can_pack(bilm.any_weight):
+        pack_filters(bilm)
     for i, layer in enumerate(bilm.lstm.layers):
         if isinstance(layer, Int8Layer) and layer.weight[0, 0].numel() >= WORTH_PACKING:
             bilm.lstm.layers[i] = PackedInt8Layer(layer.state_dict(), layer.clips)
@@ -150,23 +153,23 @@ class Int8Layer(nn.Module):
         return {**self.__dict__, "_directions": None}
 
 
-class PackedInt8Layer(nn.Module):
-    """A layer whose weights are packed for oneDNN. Its state dict has them as the layer that it replaces.
+class PackedInt8Layer(PackedModule):
+    """A layer whose weights are packed for oneDNN.
 
     tensors (dict[str, Tensor]): The state dict of an Int8Layer.
     clips (Clips): Its clips.
     """
 
     def __init__(self, tensors: dict[str, Tensor], clips: Clips) -> None:
-        super().__init__()
-        self._bias_AG, self._clips = tensors["bias"], clips
+        super().__init__(clips)
+        self._bias_AG = tensors["bias"]
         self._directions = [_pack_direction(direction) for direction in _make_directions(tensors, clips)]
 
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
         return self._directions
 
-    def _unpack(self) -> dict[str, Tensor]:
+    def unpack(self) -> dict[str, Tensor]:
         """RETURNS (dict[str, Tensor]): The state dict of the layer that it replaces."""
         tensors = {"bias": self._bias_AG}
         pairs = [(direction.input, direction.hidden) for direction in self._directions]
@@ -177,20 +180,6 @@ class PackedInt8Layer(nn.Module):
             tensors["projection"] = torch.stack([unpack(one.weight).t() for one in projections])
             tensors["projection" + SCALE] = torch.stack([_scale_of(one) for one in projections])
         return tensors
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        destination.update({prefix + name: tensor for name, tensor in self._unpack().items()})
-
-    # As for packed weights in float32: nothing in a layer ever changes, and it is pickled as arrays.
-    def __deepcopy__(self, memo: dict[int, Any]) -> "PackedInt8Layer":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _from_arrays, ({name: tensor.numpy() for name, tensor in self._unpack().items()}, self._clips)
-
-
-def _from_arrays(arrays: dict[str, Any], clips: Clips) -> PackedInt8Layer:
-    return PackedInt8Layer({name: torch.from_numpy(array) for name, array in arrays.items()}, clips)
 
 
 def _make_directions(tensors: dict[str, Tensor], clips: Clips) -> list[DirectionWeights]:

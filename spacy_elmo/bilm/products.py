@@ -14,10 +14,12 @@ class Matrix(NamedTuple):
 
     weight (Tensor): weight_KM, as it is, or packed, or quantized.
     scale_M (Tensor | None): The scale of each output, if the weights are quantized.
+    packed (Tensor | None): The same weights packed, for products of more than one row, if `weight` is as it is.
     """
 
     weight: Tensor
     scale_M: Optional[Tensor] = None  # noqa: UP045 (TorchScript does not know X | None)
+    packed: Optional[Tensor] = None  # noqa: UP045
 
 
 def multiply(x_NK: Tensor, matrix: Matrix, bias_M: Tensor) -> Tensor:
@@ -28,7 +30,7 @@ def multiply(x_NK: Tensor, matrix: Matrix, bias_M: Tensor) -> Tensor:
     bias_M (Tensor): The bias.
     RETURNS (Tensor): The sum, (N, M).
     """
-    weight, scale_M = matrix
+    weight, scale_M = _choose_weight(matrix, len(x_NK)), matrix.scale_M
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return torch.addcmul(bias_M, product_NM, scale_N1, out=product_NM)
@@ -44,7 +46,7 @@ def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
     x_NK (Tensor): The rows.
     matrix (Matrix): The weights.
     """
-    weight, scale_M = matrix
+    weight, scale_M = _choose_weight(matrix, len(x_NK)), matrix.scale_M
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         torch.mul(product_NM, scale_N1, out=out_NM)
@@ -62,13 +64,18 @@ def add_product(y_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> Tensor:
     matrix (Matrix): The weights.
     RETURNS (Tensor): The sum, (N, M).
     """
-    weight, scale_M = matrix
+    weight, scale_M = _choose_weight(matrix, len(x_NK)), matrix.scale_M
     if scale_M is not None:
         product_NM, scale_N1 = _multiply_int8(x_NK, weight, scale_M)
         return y_NM.addcmul_(product_NM, scale_N1)
     if weight.is_mkldnn:
         return y_NM.add_(_multiply_packed(x_NK, weight, None, None))
     return y_NM.addmm_(x_NK, weight)
+
+
+def _choose_weight(matrix: Matrix, n_rows: int) -> Tensor:
+    packed = matrix.packed
+    return matrix.weight if packed is None or n_rows == 1 else packed
 
 
 def _multiply_packed(
@@ -106,7 +113,9 @@ def _multiply_padded(
 ) -> Tensor:
     n_rows = len(rows_NK)
     # In float32, a product of one or two rows may add up in another order than others.
-    step = 1 if n_rows <= 2 and scale_M is not None else 4 if n_rows <= 32 else 16 if n_rows <= 128 else 64
+    step = 4 if n_rows <= 32 else 8 if n_rows <= 64 else 16 if n_rows <= 128 else 32 if n_rows <= 256 else 64
+    if n_rows <= 2 and scale_M is not None:
+        step = 1
     if n_rows % step:
         rows_NK = torch.constant_pad_nd(rows_NK, [0, 0, 0, -n_rows % step])
     if scale_M is None:

@@ -45,12 +45,14 @@ def senses_cli(
         msg.fail("Could not score the senses", str(error), exits=1)
     if results.n_unknown_keys:
         msg.warn(
-            f"{results.inventory} lacks {results.n_unknown_keys:,} of the keys of the training data", "They are left out."
+            f"{results.inventory} lacks {results.n_unknown_keys:,} of the keys of the training data",
+            "They are left out.",
         )
     for test in results.tests[: len(tests)]:
         if test.n_unknown_keys:
             msg.warn(
-                f"{results.inventory} lacks {test.n_unknown_keys:,} of the keys of {test.name}", "Nothing can match them."
+                f"{results.inventory} lacks {test.n_unknown_keys:,} of the keys of {test.name}",
+                "Nothing can match them.",
             )
     names = [test.name for test in results.tests]
     rows = [
