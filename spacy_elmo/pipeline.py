@@ -28,6 +28,7 @@ from .layers.mix import fit_mix, mix_sizes, mixer_of, reset_mix
 from .layers.settings import ComponentSettings, ElmoSettings, config_error, with_settings_of
 from .layers.similarity import add_extensions, ignore_unsaved_hooks_warning, set_similarity_hooks
 from .layers.vector_hooks import set_vector_hooks
+from .layers.windows import READ_AHEAD
 from .layers.wiring import ListenerMap, check_wiring
 from .models import choose_model
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 Outputs = tuple[list[Floats3d], list[Floats2d]]  # for each doc: its layers, its vectors
 
-# Batches of this many `max_batch_items` are read ahead: sentences of similar length can share a batch, and memory is bounded
-# however long the docs are.
-READ_AHEAD = 4
 # Settings of the architecture that the factory leaves at their defaults.
 FOR_LISTENERS = ("dropout", "l2")
 

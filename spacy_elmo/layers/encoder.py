@@ -23,7 +23,7 @@ from .cache import EncoderCache
 from .forks import use_one_thread_after_fork
 from .settings import EncoderSettings, config_error
 from .torch_shim import TorchShim
-from .windows import doc_windows
+from .windows import READ_AHEAD, Window, doc_windows
 
 InT = list[Doc]
 OutT = list[Floats3d]  # for each doc: (nL, nT, nO)
@@ -147,34 +147,47 @@ def _encode(
     settings: EncoderSettings, bilm: BiLM, cache: EncoderCache | None, docs: InT, *, is_train: bool
 ) -> list[Tensor]:
     """Compute layers_LTW for each doc, zero for whitespace."""
-    windows = [
-        (i, window) for i, doc in enumerate(docs) for window in doc_windows(doc, settings.window, settings.overlap)
-    ]
-    sentences = [tuple(docs[i][position].orth_ for position in window.tokens) for i, window in windows]
     embed = embed_sentences if cache is None else partial(cache.embed_sentences, is_train=is_train)
-    results = embed(bilm, sentences, max_batch_items=settings.max_batch_items, initial_state=settings.initial_state)
-    pieces: list[list[Tensor]] = [[] for _ in docs]
-    positions: list[list[int]] = [[] for _ in docs]
-    for (i, window), layers_LTW in zip(windows, results, strict=True):
-        pieces[i].append(layers_LTW[:, window.keep].to(bilm.device))
-        positions[i].extend(window.tokens[window.keep])
-    return [
-        _join_pieces(bilm, doc_pieces, doc_positions, len(doc))
-        for doc, doc_pieces, doc_positions in zip(docs, pieces, positions, strict=True)
-    ]
+    layers: list[Tensor | None] = [None] * len(docs)
+    # The windows of a long doc run in groups, so that its layers are not in memory twice.
+    for group in _group_windows(docs, settings):
+        sentences = [tuple(docs[i][position].orth_ for position in window.tokens) for i, window in group]
+        results = embed(bilm, sentences, max_batch_items=settings.max_batch_items, initial_state=settings.initial_state)
+        pieces: dict[int, list[Tensor]] = {i: [] for i, _ in group}
+        positions: dict[int, list[int]] = {i: [] for i, _ in group}
+        for (i, window), layers_LTW in zip(group, results, strict=True):
+            pieces[i].append(layers_LTW[:, window.keep].to(bilm.device))
+            positions[i].extend(window.tokens[window.keep])
+        for i in pieces:
+            layers[i] = _add_pieces(bilm, layers[i], torch.cat(pieces[i], dim=1), positions[i], len(docs[i]))
+    return [_zeros(bilm, len(doc)) if y is None else y for doc, y in zip(docs, layers, strict=True)]
 
 
-def _join_pieces(bilm: BiLM, pieces: list[Tensor], positions: list[int], length: int) -> Tensor:
-    """Join the pieces of a doc, each token's vectors at its position."""
-    if pieces and len(positions) == length:
-        return torch.cat(pieces, dim=1)
-    weight = bilm.any_weight
-    layers_LTW = torch.zeros(
-        (bilm.config.depth + 1, length, bilm.config.width), dtype=weight.dtype, device=weight.device
-    )
-    if pieces:
-        layers_LTW = layers_LTW.index_copy(1, torch.as_tensor(positions).to(weight.device), torch.cat(pieces, dim=1))
-    return layers_LTW
+def _group_windows(docs: InT, settings: EncoderSettings) -> Iterator[list[tuple[int, Window]]]:
+    """YIELDS (list[tuple]): The windows that run together, each with the index of its doc."""
+    group: list[tuple[int, Window]] = []
+    n_tokens = 0
+    for i, doc in enumerate(docs):
+        for window in doc_windows(doc, settings.window, settings.overlap):
+            group.append((i, window))
+            n_tokens += len(window.tokens)
+            if n_tokens >= READ_AHEAD * settings.max_batch_items:
+                yield group
+                group, n_tokens = [], 0
+    if group:
+        yield group
+
+
+def _add_pieces(bilm: BiLM, layers_LTW: Tensor | None, joined: Tensor, positions: list[int], length: int) -> Tensor:
+    """Add the vectors of some tokens to the layers of a doc."""
+    if layers_LTW is None and len(positions) == length:
+        return joined
+    layers_LTW = _zeros(bilm, length) if layers_LTW is None else layers_LTW
+    return layers_LTW.index_copy_(1, torch.as_tensor(positions).to(joined.device), joined)
+
+
+def _zeros(bilm: BiLM, length: int) -> Tensor:
+    return bilm.any_weight.new_zeros(bilm.config.depth + 1, length, bilm.config.width)
 
 
 def _serialize(bilm: BiLM | None) -> bytes:

@@ -51,17 +51,15 @@ def forward(model: Model[InT, OutT], layers: InT, is_train: bool, *, l2: float) 
     w = cast(Floats1d, model.get_param("w"))
     gamma = cast(Floats1d, model.get_param("gamma"))
     weights = model.ops.softmax(w)
-    mixed = [xp.tensordot(weights, layers_LTI, axes=1) for layers_LTI in layers]
+    scales = gamma[0] * weights
 
     def backprop(d_vectors: OutT) -> InT:
-        d_weights = model.ops.alloc1f(len(weights))
-        d_gamma = model.ops.alloc1f(1)
-        for layers_LTI, mixed_TO, dY_TO in zip(layers, mixed, d_vectors, strict=True):
-            d_weights += gamma[0] * xp.sum(layers_LTI * dY_TO, axis=(1, 2))
-            d_gamma += xp.sum(mixed_TO * dY_TO)
+        products = model.ops.alloc1f(len(weights))  # of each layer with the gradient
+        for layers_LTI, dY_TO in zip(layers, d_vectors, strict=True):
+            products += xp.sum(layers_LTI * dY_TO, axis=(1, 2))
         # The derivative of the softmax, and that of l2 * sum(w ** 2).
-        model.inc_grad("w", weights * (d_weights - xp.dot(weights, d_weights)) + 2 * l2 * w)
-        model.inc_grad("gamma", d_gamma)
-        return [(gamma[0] * weights)[:, None, None] * dY_TO for dY_TO in d_vectors]
+        model.inc_grad("w", scales * (products - xp.dot(weights, products)) + 2 * l2 * w)
+        model.inc_grad("gamma", xp.dot(weights, products).reshape(1))
+        return [scales[:, None, None] * dY_TO for dY_TO in d_vectors]
 
-    return [gamma[0] * mixed_TO for mixed_TO in mixed], backprop
+    return [xp.tensordot(scales, layers_LTI, axes=1) for layers_LTI in layers], backprop

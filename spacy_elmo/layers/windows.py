@@ -7,6 +7,10 @@ from spacy.tokens import Doc
 
 from ..corpora.sentences import doc_sentences
 
+# Batches of this many `max_batch_items` are read ahead: sentences of similar length can share a batch, and memory is bounded
+# however long the docs are.
+READ_AHEAD = 4
+
 
 class Window(NamedTuple):
     """Tokens to read together, and which of them to keep. The others are context.
