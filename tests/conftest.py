@@ -1,6 +1,7 @@
 """Fixtures that all tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ __all__ = ["pytest_addoption", "pytest_sessionfinish", "pytest_terminal_summary"
 # threads, and xdist runs a test on every core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 torch.set_num_threads(1)
+
+# A shell starts background jobs with this signal ignored, and processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run: a test that fails by chance is read by nobody.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
