@@ -64,7 +64,7 @@ def draw_scatter_plot(plot: ScatterPlot, *, alt: str = "") -> str:
 
 
 def _place_labels(dots: Sequence[tuple[str, float, float]], right: float) -> list[tuple[float, float]]:
-    """Place names right of their dots, or left of them where the chart ends, each at the nearest height that is free.
+    """Place names right of their dots, above or below them, or left of them, each at the nearest height that is free.
 
     RETURNS (list[tuple]): For each dot, the left end and the middle of its name.
     """
@@ -73,11 +73,12 @@ def _place_labels(dots: Sequence[tuple[str, float, float]], right: float) -> lis
     placed = []
     for name, x, y in dots:
         width = LETTER_WIDTH * len(name)
-        start = x + gap if x + gap + width <= right else max(LEFT, x - gap - width)
-        heights = sorted((y + i * LINE_HEIGHT / 2 for i in range(-20, 21)), key=lambda height: abs(height - y))
-        height = next(
-            height
-            for height in heights
+        starts = [x + gap] if x + gap + width <= right else []
+        starts += [max(LEFT, min(x - width / 2, right - width)), max(LEFT, x - gap - width)]
+        places = [(start, y + i * LINE_HEIGHT / 2) for i in range(-20, 21) for start in starts]
+        start, height = next(
+            (start, height)
+            for start, height in sorted(places, key=lambda place: abs(place[1] - y))
             if all(
                 start > other_end or start + width < other_start or abs(height - other) >= LINE_HEIGHT
                 for other_start, other_end, other in taken
