@@ -74,7 +74,7 @@ def main() -> None:
         print(f"| {name} | {statistics.mean(values):.2f}{deviation} | {of_each} | {speeds[name]:,.0f} |")
     points = [(name, speeds[name], statistics.mean(values)) for name, values in scores.items()]
     ours = [name for name in scores if name.startswith("en_elmo_sm")]
-    plot = ScatterPlot(f"{score} against speed", "tokens per second", points, ours)
+    plot = ScatterPlot(f"{score} on {arguments.data.name} against speed", "tokens per second", points, ours)
     alt = "; ".join(f"{name}: {y:.1f} at {x:,.0f} tokens per second" for name, x, y in points)
     (arguments.output / "frontier.svg").write_text(draw_scatter_plot(plot, alt=alt), encoding="utf8")
 

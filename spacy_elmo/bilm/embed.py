@@ -11,7 +11,6 @@ from .config import InitialState
 from .model import BiLM
 from .packing import Packing
 from .state import State
-from .threads import leave_threads_to_tasks
 
 EncodeWords = Callable[[Sequence[Word]], Tensor]
 
@@ -42,7 +41,6 @@ def embed_sentences(
     return results
 
 
-@leave_threads_to_tasks()
 def run_batch(
     bilm: BiLM,
     sentences: Sequence[Sequence[str]],

@@ -10,6 +10,7 @@ from torch import Tensor
 from ..bilm.config import InitialState
 from ..bilm.embed import embed_sentences
 from ..bilm.model import BiLM
+from ..bilm.threads import leave_threads_to_tasks
 from ..bilm.word_cache import WordCache
 from .sentence_cache import SentenceCache, Words
 
@@ -44,6 +45,7 @@ class EncoderCache:
         if self.sentences is not None:
             self.sentences.begin_step()
 
+    @leave_threads_to_tasks()  # a biLM that is trained needs them itself
     def embed_sentences(
         self,
         bilm: BiLM,
