@@ -1,7 +1,9 @@
 """A biLM in int8, for prediction alone: a quarter of the memory, and products that are several times faster.
 
-Weights have one scale for each output, and inputs one for each row. The characters' embeddings and filters, which take
-little time and memory, and all biases stay in float32.
+Weights have one scale for each output, and inputs one for each row. Where errors would go through all layers, inputs are the
+sum of two int8: in the char CNN, and in the first LSTM layer of a small model, for its words and for the memory cells. Most of
+those are nearly closed and a few are open, so that one int8 rounds most of their values to zero. The characters' embeddings and
+filters, which take little time and memory, and all biases stay in float32.
 """
 
 from functools import cache
@@ -14,13 +16,14 @@ from .lstm import BiLSTMLayer, add_to_forget_gate
 from .model import BiLM
 from .packed import PackedModule, pack_filters
 from .prediction import DirectionWeights
-from .products import Matrix, add_product, can_pack, multiply, pack, quantize, unpack
+from .products import Matrix, can_pack, multiply, pack, quantize, unpack
 from .recurrence import Clips
 
 # What the name of a tensor of scales ends with.
 SCALE = "_scale"
 
-# With more memory cells than this, a projection of several rows is faster if its weights are stored by input.
+# With more memory cells than this, a projection of several rows is faster if its weights are stored by input, and all inputs are
+# one int8: a second one would take too much time.
 MANY_CELLS = 1024
 
 # From this many weights of a direction's input on, products with packed weights are faster. For a single row they take as
@@ -55,7 +58,9 @@ def to_int8(bilm: BiLM) -> BiLM:
     RETURNS (BiLM): The model itself.
     """
     char_cnn = bilm.char_cnn
-    bilm.lstm.layers = nn.ModuleList(Int8Layer(cast(BiLSTMLayer, layer)) for layer in bilm.lstm.layers)
+    bilm.lstm.layers = nn.ModuleList(
+        Int8Layer(cast(BiLSTMLayer, layer), reads_words=i == 0) for i, layer in enumerate(bilm.lstm.layers)
+    )
     for module in [char_cnn, *char_cnn.highways]:
         for name, linear in list(module.named_children()):
             if isinstance(linear, nn.Linear):
@@ -92,12 +97,12 @@ def pack_int8_layers(bilm: BiLM) -> BiLM:
         pack_filters(bilm)
     for i, layer in enumerate(bilm.lstm.layers):
         if isinstance(layer, Int8Layer) and layer.weight[0, 0].numel() >= WORTH_PACKING:
-            bilm.lstm.layers[i] = PackedInt8Layer(layer.state_dict(), layer.clips)
+            bilm.lstm.layers[i] = PackedInt8Layer(layer.state_dict(), layer.clips, layer.reads_words)
     return bilm
 
 
 class Int8Linear(nn.Module):
-    """A linear layer whose inputs are the sum of two int8, because errors of the char CNN go through all layers.
+    """A linear layer of the char CNN.
 
     linear (nn.Linear): The layer that it replaces.
     """
@@ -113,16 +118,14 @@ class Int8Linear(nn.Module):
 
     def forward(self, x_NK: Tensor) -> Tensor:
         """RETURNS (Tensor): y_NM."""
-        matrix = Matrix(self.weight.t(), self.weight_scale)
-        rows_NK, scale_N1 = quantize(x_NK)
-        rest_NK = torch.addcmul(x_NK, rows_NK, scale_N1, value=-1)
-        return add_product(multiply(x_NK, matrix, self.bias), rest_NK, matrix)
+        return multiply(x_NK, Matrix(self.weight.t(), self.weight_scale, two_parts=True), self.bias)
 
 
 class Int8Layer(nn.Module):
     """A layer of the LSTM, both directions. weight is (direction, input or hidden state, G, P), projection (direction, P, H).
 
     layer (BiLSTMLayer): The layer that it replaces.
+    reads_words (bool): Whether it is the first one.
     """
 
     weight: Tensor
@@ -131,9 +134,9 @@ class Int8Layer(nn.Module):
     projection: Tensor | None
     projection_scale: Tensor
 
-    def __init__(self, layer: BiLSTMLayer) -> None:
+    def __init__(self, layer: BiLSTMLayer, *, reads_words: bool) -> None:
         super().__init__()
-        self.clips = layer.clips
+        self.clips, self.reads_words = layer.clips, reads_words
         _register_quantized(self, "weight", torch.stack(layer.weight.chunk(2, dim=1), dim=1).transpose(-2, -1))
         self.register_buffer("bias", layer.bias.detach())
         if layer.projection is None:
@@ -145,7 +148,7 @@ class Int8Layer(nn.Module):
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
         if self._directions is None:  # the tensors may be assigned after the layer was made
-            self._directions = _make_directions(self.state_dict(), self.clips)
+            self._directions = _make_directions(self.state_dict(), self.clips, reads_words=self.reads_words)
         return self._directions
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,12 +161,14 @@ class PackedInt8Layer(PackedModule):
 
     tensors (dict[str, Tensor]): The state dict of an Int8Layer.
     clips (Clips): Its clips.
+    reads_words (bool): Whether it is the first one.
     """
 
-    def __init__(self, tensors: dict[str, Tensor], clips: Clips) -> None:
-        super().__init__(clips)
+    def __init__(self, tensors: dict[str, Tensor], clips: Clips, reads_words: bool) -> None:
+        super().__init__(clips, reads_words)
         self._bias_AG = tensors["bias"]
-        self._directions = [_pack_direction(direction) for direction in _make_directions(tensors, clips)]
+        directions = _make_directions(tensors, clips, reads_words=reads_words)
+        self._directions = [_pack_direction(direction) for direction in directions]
 
     def directions(self) -> list[DirectionWeights]:
         """RETURNS (list[DirectionWeights]): The weights of each direction."""
@@ -182,22 +187,23 @@ class PackedInt8Layer(PackedModule):
         return tensors
 
 
-def _make_directions(tensors: dict[str, Tensor], clips: Clips) -> list[DirectionWeights]:
+def _make_directions(tensors: dict[str, Tensor], clips: Clips, *, reads_words: bool) -> list[DirectionWeights]:
     """RETURNS (list[DirectionWeights]): The weights of each direction, from the state dict of an Int8Layer."""
     bias_AG = add_to_forget_gate(tensors["bias"])
-    return [_make_direction(tensors, a, bias_AG[a], clips) for a in (0, 1)]
-
-
-def _make_direction(tensors: dict[str, Tensor], a: int, bias_G: Tensor, clips: Clips) -> DirectionWeights:
-    weight, scale = tensors["weight"][a], tensors["weight" + SCALE][a]
-    inputs, hidden = (Matrix(weight[k].t(), scale[k]) for k in (0, 1))
-    projection: Matrix | None = None
-    if "projection" in tensors:
-        weight_HP = tensors["projection"][a].t()
-        if weight_HP.shape[0] > MANY_CELLS:
-            weight_HP = weight_HP.contiguous()
-        projection = Matrix(weight_HP, tensors["projection" + SCALE][a])
-    return DirectionWeights(inputs, hidden, bias_G, projection, *clips)
+    has_many_cells = bias_AG.shape[1] > 4 * MANY_CELLS
+    two_parts = reads_words and not has_many_cells
+    directions = []
+    for a in (0, 1):
+        weight, scale = tensors["weight"][a], tensors["weight" + SCALE][a]
+        inputs, hidden = Matrix(weight[0].t(), scale[0], two_parts=two_parts), Matrix(weight[1].t(), scale[1])
+        projection: Matrix | None = None
+        if "projection" in tensors:
+            weight_HP = tensors["projection"][a].t()
+            if has_many_cells:
+                weight_HP = weight_HP.contiguous()
+            projection = Matrix(weight_HP, tensors["projection" + SCALE][a], two_parts=two_parts)
+        directions.append(DirectionWeights(inputs, hidden, bias_AG[a], projection, *clips))
+    return directions
 
 
 def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
@@ -209,7 +215,7 @@ def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
 
 
 def _pack_matrix(matrix: Matrix) -> Matrix:
-    return Matrix(pack(matrix.weight), matrix.scale_M)
+    return matrix._replace(weight=pack(matrix.weight))
 
 
 def _scale_of(matrix: Matrix) -> Tensor:

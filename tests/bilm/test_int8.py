@@ -16,7 +16,7 @@ from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.frozen import freeze, precision_of, thaw
 from spacy_elmo.bilm.int8 import Int8Linear, PackedInt8Layer, to_float32, to_int8
 from spacy_elmo.bilm.model import BiLM
-from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack, quantize, unpack, write_product
+from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack, quantize, split, unpack, write_product
 from spacy_elmo.bilm.weights import from_bytes, load_stored, load_weights, save_weights, to_bytes
 
 from ..helpers import random_bilm
@@ -46,6 +46,31 @@ def test_quantized_values_are_within_half_a_step(factor: float) -> None:
     x = torch.randn(20, 30, generator=torch.Generator().manual_seed(0)) * factor
     values, scale = quantize(x)
     assert ((values * scale - x).abs() <= 0.5001 * scale).all()
+
+
+def test_split_into_two_parts() -> None:
+    whole, rest = split(torch.tensor([[127.0, -50.5, 0.25, 0.0]]))
+    assert whole.dtype == rest.dtype == torch.int8
+    assert whole.tolist() == [[127, -50, 0, 0]]
+    assert rest.tolist() == [[0, -63, 31, 0]]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 130])
+def test_products_of_rows_in_two_parts(n_rows: int) -> None:
+    random = torch.Generator().manual_seed(n_rows)
+    # Most values are much smaller than the largest one, and one int8 rounds them to zero.
+    x = torch.rand(n_rows, 50, generator=random).pow(20) * torch.where(torch.rand(50, generator=random) < 0.5, -1, 1)
+    quantized, scale = quantize(torch.randn(9, 50, generator=random))
+    one = Matrix(quantized.t(), scale.squeeze(-1))
+    two = one._replace(two_parts=True)
+    expected = (x.double() @ (quantized * scale).double().t()).numpy()
+    errors = []
+    for matrix in (one, two, two._replace(weight=pack(two.weight))):
+        out = torch.ones(n_rows, 9)
+        write_product(out, x, matrix)
+        products = (out, multiply(x, matrix, torch.zeros(9)), add_product(torch.zeros(n_rows, 9), x, matrix))
+        errors.append([abs(product.numpy() - expected).max() for product in products])
+    assert max(errors[1] + errors[2]) < 1e-3 < min(errors[0]) / 5
 
 
 def test_products_of_quantized_rows_are_exact() -> None:

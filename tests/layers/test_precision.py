@@ -54,8 +54,8 @@ def test_int8_vectors_of_the_bundled_model() -> None:
         found.append(cosines(doc.tensor, expected.tensor))
         assert_allclose(doc.tensor, nlp(doc.text).tensor, atol=1e-4)
     cosines_N = numpy.concatenate(found)
-    assert cosines_N.min() > 0.997
-    assert (cosines_N < 0.998).sum() < len(cosines_N) / 1000
+    assert cosines_N.min() > 0.998
+    assert cosines_N.mean() > 0.9997
 
 
 def test_a_saved_pipeline_keeps_int8(weights: str, tmp_path: Path) -> None:
