@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import spacy
 import torch
@@ -30,6 +31,8 @@ N_STEPS = 40
 N_THREADS = 8
 # The seconds of one round: alone and shared.
 Round = tuple[float, float]
+# What was measured, and its rounds.
+Results = Iterator[tuple[str, list[Round]]]
 
 
 def main() -> None:
@@ -44,7 +47,10 @@ def main() -> None:
     print("| | alone, seconds | shared | ratio |")
     print("|---|---|---|---|", flush=True)
     for name in arguments.measure:
-        MEASUREMENTS[name](texts, arguments)
+        for what, rounds in MEASUREMENTS[name](texts, arguments):
+            found = take_medians(rounds)
+            shared = f"{found.shared:.1f} | {found.ratio:.2f}" if math.isfinite(found.shared) else "not done in time |"
+            print(f"| {what} | {found.alone:.1f} | {shared} |", flush=True)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -53,15 +59,20 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--texts", type=int, default=500, help="how many of the texts to use")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--measure", nargs="+", default=list(MEASUREMENTS), choices=list(MEASUREMENTS))
-    parser.add_argument("--data", type=Path, default=ROOT / "corpus" / "ner_sample", help="train.spacy and dev.spacy")
-    parser.add_argument("--limit", type=float, default=120, help="seconds after which trainings are stopped")
+    add_arguments(parser)
     return parser.parse_args()
 
 
-def measure_trainings(texts: list[str], arguments: argparse.Namespace) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the trainings."""
+    parser.add_argument("--data", type=Path, default=ROOT / "corpus" / "ner_sample", help="train.spacy and dev.spacy")
+    parser.add_argument("--limit", type=float, default=120, help="seconds after which trainings are stopped")
+
+
+def measure_trainings(texts: list[str], arguments: argparse.Namespace) -> Results:
     """One training, and two at once."""
     rounds = [(train(1, arguments), train(2, arguments)) for _ in range(arguments.rounds)]
-    print_row(f"two trainings of {N_STEPS} steps at once", rounds)
+    yield f"two trainings of {N_STEPS} steps at once", rounds
 
 
 def train(n_processes: int, arguments: argparse.Namespace) -> float:
@@ -84,14 +95,14 @@ def train(n_processes: int, arguments: argparse.Namespace) -> float:
             process.wait()
 
 
-def measure_threads(texts: list[str], arguments: argparse.Namespace) -> None:
+def measure_threads(texts: list[str], arguments: argparse.Namespace) -> Results:
     """One thread that calls a pipeline with all texts, and several that share them."""
     nlp = make_pipeline(texts)
     rounds = [(time_calls(nlp, texts), time_threads(nlp, texts)) for _ in range(arguments.rounds)]
-    print_row(f"`nlp(text)` in {N_THREADS} threads with a share of the texts each, instead of one", rounds)
+    yield f"`nlp(text)` in {N_THREADS} threads with a share of the texts each, instead of one", rounds
 
 
-def measure_loop(texts: list[str], arguments: argparse.Namespace) -> None:
+def measure_loop(texts: list[str], arguments: argparse.Namespace) -> Results:
     """A pipeline alone, and beside a process that never waits."""
     nlp = make_pipeline(texts)
     rounds: dict[str, list[Round]] = {name: [] for name in CALLS}
@@ -102,7 +113,7 @@ def measure_loop(texts: list[str], arguments: argparse.Namespace) -> None:
         for name, *pair in zip(CALLS, alone, shared, strict=True):
             rounds[name].append((pair[0], pair[1]))
     for name, pairs in rounds.items():
-        print_row(f"`{name}` beside a process that uses one core", pairs)
+        yield f"`{name}` beside a process that uses one core", pairs
 
 
 @contextmanager
@@ -145,11 +156,17 @@ def time_threads(nlp: Language, texts: list[str]) -> float:
     return time.perf_counter() - start
 
 
-def print_row(name: str, rounds: list[Round]) -> None:
+class Medians(NamedTuple):
+    """The median seconds alone and shared, and the median of the rounds' ratios."""
+
+    alone: float
+    shared: float
+    ratio: float
+
+
+def take_medians(rounds: list[Round]) -> Medians:
     alone, shared = (statistics.median(values) for values in zip(*rounds, strict=True))
-    ratio = statistics.median(shared / alone for alone, shared in rounds)
-    found = f"{shared:.1f} | {ratio:.2f}" if math.isfinite(shared) else "not done in time |"
-    print(f"| {name} | {alone:.1f} | {found} |", flush=True)
+    return Medians(alone, shared, statistics.median(shared / alone for alone, shared in rounds))
 
 
 CALLS: dict[str, Callable[[Language, list[str]], float]] = {"nlp.pipe": time_pipe, "nlp(text)": time_calls}

@@ -12,7 +12,6 @@ import statistics
 import time
 from collections.abc import Iterator
 from itertools import islice
-from operator import truediv
 from pathlib import Path
 
 import numpy
@@ -31,6 +30,8 @@ from spacy_elmo.pretraining.settings import TrainingSettings, load_run_config, r
 from spacy_elmo.pretraining.softmax import Softmax, sample_words
 from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
+
+PLAIN = "plain loop"
 
 
 class PlainDirection(nn.Module):
@@ -132,29 +133,28 @@ def train_ours(
         yield step.n_words
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path)
-    parser.add_argument("--config", type=Path, default=Path("configs/pretrain.cfg"))
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    overrides = {"paths.train": str(arguments.text), "paths.dev": str(arguments.text)}
-    settings = read_settings(load_run_config(arguments.config, overrides))
+def measure(
+    text: Path, config_path: Path, n_steps: int, n_rounds: int, thread_counts: list[int]
+) -> dict[tuple[str, int], list[float]]:
+    """Measure all loops with some numbers of threads, in turns, so that other load on the machine affects all of them.
+
+    text (Path): Tokenized sentences.
+    config_path (Path): The config of a pretraining.
+    n_steps (int): The steps of a loop in a round.
+    n_rounds (int): The number of rounds.
+    thread_counts (list[int]): The numbers of threads.
+    RETURNS (dict): Words per second in each round, by the name of the loop and the number of threads.
+    """
+    settings = read_settings(load_run_config(config_path, {"paths.train": str(text), "paths.dev": str(text)}))
     config, training = settings.bilm, settings.training
     assert isinstance(config, BiLMConfig), "a config with sizes is needed"
-    with arguments.text.open(encoding="utf8") as file:
+    with text.open(encoding="utf8") as file:
         vocabulary = count_words((line.split() for line in file), max_size=settings.vocabulary.max_size)
 
     def make_streams() -> Streams:
-        rows = range(training.batch_size)
+        n_rows = training.batch_size
         return Streams(
-            arguments.text,
-            vocabulary,
-            n_rows=training.batch_size,
-            rows=rows,
-            unroll=training.unroll,
-            with_end=training.carry_state,
+            text, vocabulary, n_rows=n_rows, rows=range(n_rows), unroll=training.unroll, with_end=training.carry_state
         )
 
     def ours(precision: str) -> Iterator[int]:
@@ -162,32 +162,44 @@ def main() -> None:
         return train_ours(config, changed, vocabulary, make_streams())
 
     contestants: dict[str, Iterator[int]] = {
-        "plain loop": train_plainly(config, training, vocabulary, iter(make_streams())),
+        PLAIN: train_plainly(config, training, vocabulary, iter(make_streams())),
         "spacy-elmo, float32": ours("float32"),
         "spacy-elmo, bfloat16": ours("bfloat16"),
     }
-    thread_counts = [1, torch.get_num_threads()]
     speeds: dict[tuple[str, int], list[float]] = {(name, n): [] for name in contestants for n in thread_counts}
     for steps in contestants.values():
         list(islice(steps, 3))  # the first steps are slower
-    # In turns, so that other load on the machine affects all of them.
-    for _ in range(arguments.rounds):
+    for _ in range(n_rounds):
         for (name, n_threads), found in speeds.items():
             torch.set_num_threads(n_threads)
             start = time.perf_counter()
-            n_words = sum(islice(contestants[name], arguments.steps))
+            n_words = sum(islice(contestants[name], n_steps))
             found.append(n_words / (time.perf_counter() - start))
-    print(f"{config}\n{training}\n")
-    print(
-        f"| loop, words per second | 1 thread | {thread_counts[-1]} threads | ratio | to the plain loop |\n|---|---|---|---|---|"
-    )
-    plain = speeds["plain loop", thread_counts[-1]]
-    for name in contestants:
+    return speeds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--config", type=Path, default=Path("configs/pretrain.cfg"))
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    thread_counts = [1, torch.get_num_threads()]
+    speeds = measure(arguments.text, arguments.config, arguments.steps, arguments.rounds, thread_counts)
+    print(f"| loop, words per second | 1 thread | {thread_counts[-1]} threads | ratio | to the plain loop |")
+    print("|---|---|---|---|---|")
+    plain = speeds[PLAIN, thread_counts[-1]]
+    for name in dict.fromkeys(name for name, _ in speeds):
         one, several = (speeds[name, n] for n in thread_counts)
         cells = [f"{statistics.median(one):,.0f}", f"{statistics.median(several):,.0f}"]
-        # Ratios within a round: the speed of the machine changes between rounds.
-        ratios = [f"{statistics.median(map(truediv, several, others)):.2f}x" for others in (one, plain)]
+        ratios = [f"{median_ratio(several, others):.2f}x" for others in (one, plain)]
         print(f"| {' | '.join([name, *cells, *ratios])} |")
+
+
+def median_ratio(ones: list[float], others: list[float]) -> float:
+    """RETURNS (float): The median of the ratios within a round: the speed of the machine changes between rounds."""
+    return statistics.median(one / other for one, other in zip(ones, others, strict=True))
 
 
 if __name__ == "__main__":
