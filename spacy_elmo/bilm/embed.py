@@ -22,6 +22,7 @@ def embed_sentences(
     max_batch_items: int,
     initial_state: InitialState = "stored",
     encode_words: EncodeWords | None = None,
+    after_mark: State | None = None,
 ) -> list[Tensor]:
     """Compute all layers of the biLM for each sentence. The other sentences do not change the result.
 
@@ -30,15 +31,36 @@ def embed_sentences(
     max_batch_items (int): The maximum number of tokens in a batch, with sentence marks. A longer sentence runs alone.
     initial_state (str): The state at the start of each sentence: "stored" or "zero".
     encode_words (EncodeWords | None): Encodes word types, such as the method of a `WordCache`; by default the model's.
+    after_mark (State | None): What `read_mark` gives, if it is known.
     RETURNS (list[Tensor]): One layers_LTW for each sentence, in the order of the sentences, without the marks.
     """
-    results: list[Tensor] = [torch.empty(0)] * len(sentences)
-    for batch in batch_by_length([len(sentence) + 2 for sentence in sentences], max_batch_items):
-        state = bilm.start(len(batch), initial_state)
-        layers, _ = run_batch(bilm, [sentences[i] for i in batch], state, encode_words=encode_words, to_end=False)
-        for i, layers_LTW in zip(batch, layers, strict=True):
+    if after_mark is None:
+        after_mark = read_mark(bilm, initial_state, encode_words)
+    empty = bilm.any_weight.new_empty(bilm.config.depth + 1, 0, bilm.config.width)
+    results: list[Tensor] = [empty] * len(sentences)
+    not_empty = [i for i, sentence in enumerate(sentences) if sentence]
+    for batch in batch_by_length([len(sentences[i]) + 2 for i in not_empty], max_batch_items):
+        indices = [not_empty[i] for i in batch]
+        state = State(*(part.expand(-1, -1, len(indices), -1) for part in after_mark))
+        words = [sentences[i] for i in indices]
+        layers, _ = run_batch(bilm, words, state, encode_words=encode_words, read_marks=False)
+        for i, layers_LTW in zip(indices, layers, strict=True):
             results[i] = layers_LTW
     return results
+
+
+def read_mark(bilm: BiLM, initial_state: InitialState, encode_words: EncodeWords | None = None) -> State:
+    """Compute the state in which each direction reads the first word of a sentence, which is the same for all sentences.
+
+    bilm (BiLM): The model.
+    initial_state (str): The state before the mark: "stored" or "zero".
+    encode_words (EncodeWords | None): Encodes word types; by default the model's method.
+    RETURNS (State): The state of one sentence.
+    """
+    types_UP = (encode_words or bilm.encode_words)([Mark.BEGIN_SENTENCE, Mark.END_SENTENCE])
+    types_AN = torch.tensor([[0], [1]]).to(bilm.device)
+    state: State = bilm(types_UP, types_AN, [1], bilm.start(1, initial_state))[1]
+    return state
 
 
 def run_batch(
@@ -48,7 +70,7 @@ def run_batch(
     *,
     encode_words: EncodeWords | None = None,
     with_marks: bool = False,
-    to_end: bool = True,
+    read_marks: bool = True,
 ) -> tuple[list[Tensor], State]:
     """Run the biLM on one batch of sentences from a given state.
 
@@ -57,21 +79,22 @@ def run_batch(
     state (State): The state at the start of each sentence.
     encode_words (EncodeWords | None): Encodes word types; by default the model's method.
     with_marks (bool): Whether the layers include the sentence marks.
-    to_end (bool): Whether each direction reads the mark at its end, which the layers of words do not depend on.
+    read_marks (bool): Whether each direction reads the marks. If not, `state` is the one after the first mark, and the last
+        one is not read, because the layers of words do not depend on it.
     RETURNS (tuple): One layers_LTW for each sentence, and the state after each sentence. To carry the state over, pass
-        it in with the sentences that follow; without `to_end` it lacks the last mark, and is not for that. Layer 0 is the
-        token vector twice. The other layers are concatenations of both directions.
+        it in with the sentences that follow, if marks were read. Layer 0 is the token vector twice. The other layers are
+        concatenations of both directions.
     """
     encode_words = encode_words or bilm.encode_words
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
-    types: dict[Word, int] = {Mark.BEGIN_SENTENCE: 0, Mark.END_SENTENCE: 1}
+    types: dict[Word, int] = {Mark.BEGIN_SENTENCE: 0, Mark.END_SENTENCE: 1} if read_marks else {}
     forward: list[int] = []
     backward: list[int] = []
     for i in order:
         words = [types.setdefault(word, len(types)) for word in sentences[i]]
-        forward += [0, *words, 1] if to_end else [0, *words]
-        backward += [1, *reversed(words), 0] if to_end else [1, *reversed(words)]
-    packing = Packing.from_lengths([len(sentences[i]) + 1 + to_end for i in order])
+        forward += [0, *words, 1] if read_marks else words
+        backward += [1, *reversed(words), 0] if read_marks else reversed(words)
+    packing = Packing.from_lengths([len(sentences[i]) + 2 * read_marks for i in order])
     types_AN = numpy.empty((2, len(forward)), dtype="int64")
     types_AN[:, packing.rows_N] = forward, backward
     layers_LANP, state = bilm(
@@ -79,7 +102,7 @@ def run_batch(
     )
     lengths = [len(sentences[i]) + 2 * with_marks for i in order]
     # Row N + r of both directions' rows is row r of the backward direction, which reads the last token first.
-    rows_AN = packing.rows_of_steps(lengths, first=0 if with_marks else 1) + [[0], [len(forward)]]
+    rows_AN = packing.rows_of_steps(lengths, first=int(read_marks and not with_marks)) + [[0], [len(forward)]]
     rows = torch.as_tensor(rows_AN.T.ravel()).to(bilm.device)
     layers_LNW = layers_LANP.flatten(1, 2).index_select(1, rows).view(len(layers_LANP), sum(lengths), bilm.config.width)
     layers = torch.split(layers_LNW, lengths, dim=1)

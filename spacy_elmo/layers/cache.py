@@ -1,4 +1,4 @@
-"""What a frozen biLM has computed: the vectors of word types, and in training the layers of sentences."""
+"""What a frozen biLM has computed: word types, the mark before a sentence, and in training the layers of sentences."""
 
 import os
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from ..bilm.config import InitialState
-from ..bilm.embed import embed_sentences
+from ..bilm.embed import embed_sentences, read_mark
 from ..bilm.model import BiLM
+from ..bilm.state import State
 from ..bilm.threads import leave_threads_to_tasks
 from ..bilm.word_cache import WordCache
 from .sentence_cache import SentenceCache, Words
@@ -35,6 +36,7 @@ class EncoderCache:
         """Empty the cache, as for another biLM."""
         self.words = WordCache(CACHED_WORDS)
         self.sentences: SentenceCache | None = None
+        self._after_mark: State | None = None
         self._process = os.getpid()
 
     def begin_step(self) -> None:
@@ -59,19 +61,22 @@ class EncoderCache:
 
         bilm (BiLM): The biLM, always the same one until the cache is cleared.
         sentences (Sequence[Words]): The sentences' words.
-        max_batch_items, initial_state: As in `bilm.embed.embed_sentences`.
+        max_batch_items, initial_state: As in `bilm.embed.embed_sentences`, and always the same state.
         is_train (bool): Whether this is a step of training.
         RETURNS (list[Tensor]): layers_LTW for each sentence. Not to be changed.
         """
         self._clear_after_fork()
         if is_train:
             self.begin_step()
+        encode_words = partial(self.words.encode_words, bilm)
+        if self._after_mark is None:
+            self._after_mark = read_mark(bilm, initial_state, encode_words)
         compute = partial(
             embed_sentences,
             bilm,
             max_batch_items=max_batch_items,
-            initial_state=initial_state,
-            encode_words=partial(self.words.encode_words, bilm),
+            encode_words=encode_words,
+            after_mark=self._after_mark,
         )
         if self.sentences is None:
             return compute(sentences)

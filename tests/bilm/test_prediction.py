@@ -77,9 +77,9 @@ def test_directions_in_turn_give_the_same(bilm: BiLM, monkeypatch: pytest.Monkey
 
 def test_the_mark_at_the_end_changes_no_word(bilm: BiLM) -> None:
     with torch.no_grad():
-        to_end, _ = run_batch(bilm, SENTENCES, bilm.start(len(SENTENCES)))
+        marked, _ = run_batch(bilm, SENTENCES, bilm.start(len(SENTENCES)))
         without = embed_sentences(bilm, SENTENCES, max_batch_items=1_000)
-    for one, other, sentence in zip(to_end, without, SENTENCES, strict=True):
+    for one, other, sentence in zip(marked, without, SENTENCES, strict=True):
         assert_allclose(one.numpy(), other.numpy(), atol=1e-6)
         assert_allclose(one.numpy(), layers_of(bilm, sentence).numpy(), atol=1e-6)
 
