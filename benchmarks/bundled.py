@@ -41,9 +41,14 @@ def main() -> None:
     print("| | elmo | HashEmbedCNN, 96 x 4 | ratio |")
     print("|---|---|---|---|")
     for found in measure(texts, arguments.weights, arguments.rounds):
-        print(f"| {found.name} | {found.ours:,.4g} | {found.theirs:,.4g} | {found.ratio:.2f} |")
+        print(f"| {found.name} | {show(found.ours)} | {show(found.theirs)} | {show(found.ratio)} |")
     load = statistics.median(time_load() for _ in range(arguments.rounds))
     print(f"| first use, which reads the weights, seconds | {load:.2f} | | |")
+
+
+def show(number: float) -> str:
+    """RETURNS (str): A number of any size, as a table shows it."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 class Compared(NamedTuple):

@@ -50,15 +50,11 @@ def main() -> None:
     print("| | | compared with | | ratio | |\n|---|---|---|---|---|---|")
     for part in arguments.parts:
         for row in PARTS[part](arguments):
-            numbers = [show(number) for number in (row.ours, row.theirs, row.ratio)]
+            numbers = ["" if number is None else bundled.show(number) for number in (row.ours, row.theirs, row.ratio)]
             print(
                 f"| {row.name} | {numbers[0]} | {row.compared_with} | {numbers[1]} | {numbers[2]} | {row.note} |",
                 flush=True,
             )
-
-
-def show(number: float | None) -> str:
-    return "" if number is None else f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def parse_arguments() -> argparse.Namespace:

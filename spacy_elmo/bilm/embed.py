@@ -1,6 +1,7 @@
 """Sentences to layers: each word type is encoded once per batch, and sentences of similar length form a batch."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import numpy
 import torch
@@ -96,14 +97,15 @@ def run_batch(
         backward += [1, *reversed(words), 0] if read_marks else reversed(words)
     packing = Packing.from_lengths([len(sentences[i]) + 2 * read_marks for i in order])
     types_AN = numpy.empty((2, len(forward)), dtype="int64")
-    types_AN[:, packing.rows_N] = forward, backward
+    types_AN[:, list(chain.from_iterable(packing.rows))] = forward, backward
     layers_LANP, state = bilm(
         encode_words(list(types)), torch.as_tensor(types_AN).to(bilm.device), packing.sizes, _reorder(state, order)
     )
     lengths = [len(sentences[i]) + 2 * with_marks for i in order]
     # Row N + r of both directions' rows is row r of the backward direction, which reads the last token first.
-    rows_AN = packing.rows_of_steps(lengths, first=int(read_marks and not with_marks)) + [[0], [len(forward)]]
-    rows = torch.as_tensor(rows_AN.T.ravel()).to(bilm.device)
+    kept_AN = packing.rows_of_steps(lengths, first=int(read_marks and not with_marks))
+    rows_NA = numpy.array(kept_AN, dtype="int64").T + [0, len(forward)]
+    rows = torch.as_tensor(rows_NA.ravel()).to(bilm.device)
     layers_LNW = layers_LANP.flatten(1, 2).index_select(1, rows).view(len(layers_LANP), sum(lengths), bilm.config.width)
     layers = torch.split(layers_LNW, lengths, dim=1)
     back = sorted(range(len(order)), key=order.__getitem__)
