@@ -137,9 +137,9 @@ def make_pipeline(weights: Path, precision: str) -> Language:
 
 def count_multiplications(config: BiLMConfig, sentences: list[list[str]]) -> int:
     """RETURNS (int): The multiplications of the LSTMs. Words are in the cache after the first round. The first layer
-    multiplies its input once for each word type, and each direction reads one mark for each sentence."""
+    multiplies its input once for each word type."""
     n_types = len({word for sentence in sentences for word in sentence})
-    n_tokens = count(sentences) + len(sentences)
+    n_tokens = count(sentences)
     gates, projection = 4 * config.cells * config.projection, config.cells * config.projection
     return 2 * (
         n_types * gates + (config.depth - 1) * n_tokens * gates + config.depth * n_tokens * (gates + projection)

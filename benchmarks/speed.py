@@ -88,11 +88,15 @@ def measure_bundled(arguments: argparse.Namespace) -> Iterator[Row]:
 def measure_training(arguments: argparse.Namespace) -> Iterator[Row]:
     """Pretraining, compared with a plain loop, and with itself on one thread."""
     n_threads = torch.get_num_threads()
-    speeds = training.measure(arguments.sentences, PRETRAINING, TRAINING_STEPS, arguments.rounds, [1, n_threads])
+    ours = (training.BFLOAT16, n_threads)
+    several = f"{n_threads} threads"
+    others = {f"a plain loop, {several}": (training.PLAIN, n_threads), "one thread": (training.BFLOAT16, 1)}
+    speeds = training.measure(
+        arguments.sentences, PRETRAINING, TRAINING_STEPS, arguments.rounds, [ours, *others.values()]
+    )
     torch.set_num_threads(n_threads)
-    ours, several = "spacy-elmo, bfloat16", f"{n_threads} threads"
-    for other, key in ((f"a plain loop, {several}", (training.PLAIN, n_threads)), ("one thread", (ours, 1))):
-        pair = speeds[ours, n_threads], speeds[key]
+    for other, contestant in others.items():
+        pair = speeds[ours], speeds[contestant]
         medians = [statistics.median(values) for values in pair]
         name = f"pretraining, {several}, words per second"
         yield Row(name, medians[0], other, medians[1], training.median_ratio(*pair))

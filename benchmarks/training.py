@@ -31,7 +31,7 @@ from spacy_elmo.pretraining.softmax import Softmax, sample_words
 from spacy_elmo.pretraining.streams import NO_TARGET, Batch, Streams
 from spacy_elmo.pretraining.vocabulary import Vocabulary, count_words
 
-PLAIN = "plain loop"
+PLAIN, FLOAT32, BFLOAT16 = "plain loop", "spacy-elmo, float32", "spacy-elmo, bfloat16"
 
 
 class PlainDirection(nn.Module):
@@ -134,16 +134,16 @@ def train_ours(
 
 
 def measure(
-    text: Path, config_path: Path, n_steps: int, n_rounds: int, thread_counts: list[int]
+    text: Path, config_path: Path, n_steps: int, n_rounds: int, contestants: list[tuple[str, int]]
 ) -> dict[tuple[str, int], list[float]]:
-    """Measure all loops with some numbers of threads, in turns, so that other load on the machine affects all of them.
+    """Measure loops in turns, so that other load on the machine affects all of them.
 
     text (Path): Tokenized sentences.
     config_path (Path): The config of a pretraining.
     n_steps (int): The steps of a loop in a round.
     n_rounds (int): The number of rounds.
-    thread_counts (list[int]): The numbers of threads.
-    RETURNS (dict): Words per second in each round, by the name of the loop and the number of threads.
+    contestants (list[tuple]): The names of loops, each with a number of threads.
+    RETURNS (dict): Words per second of each contestant in each round.
     """
     settings = read_settings(load_run_config(config_path, {"paths.train": str(text), "paths.dev": str(text)}))
     config, training = settings.bilm, settings.training
@@ -161,19 +161,19 @@ def measure(
         changed = TrainingSettings(**{**vars(training), "precision": precision})
         return train_ours(config, changed, vocabulary, make_streams())
 
-    contestants: dict[str, Iterator[int]] = {
+    loops: dict[str, Iterator[int]] = {
         PLAIN: train_plainly(config, training, vocabulary, iter(make_streams())),
-        "spacy-elmo, float32": ours("float32"),
-        "spacy-elmo, bfloat16": ours("bfloat16"),
+        FLOAT32: ours("float32"),
+        BFLOAT16: ours("bfloat16"),
     }
-    speeds: dict[tuple[str, int], list[float]] = {(name, n): [] for name in contestants for n in thread_counts}
-    for steps in contestants.values():
-        list(islice(steps, 3))  # the first steps are slower
+    for name in dict.fromkeys(name for name, _ in contestants):
+        list(islice(loops[name], 3))  # the first steps are slower
+    speeds: dict[tuple[str, int], list[float]] = {contestant: [] for contestant in contestants}
     for _ in range(n_rounds):
         for (name, n_threads), found in speeds.items():
             torch.set_num_threads(n_threads)
             start = time.perf_counter()
-            n_words = sum(islice(contestants[name], n_steps))
+            n_words = sum(islice(loops[name], n_steps))
             found.append(n_words / (time.perf_counter() - start))
     return speeds
 
@@ -186,11 +186,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     thread_counts = [1, torch.get_num_threads()]
-    speeds = measure(arguments.text, arguments.config, arguments.steps, arguments.rounds, thread_counts)
+    names = (PLAIN, FLOAT32, BFLOAT16)
+    contestants = [(name, n) for name in names for n in thread_counts]
+    speeds = measure(arguments.text, arguments.config, arguments.steps, arguments.rounds, contestants)
     print(f"| loop, words per second | 1 thread | {thread_counts[-1]} threads | ratio | to the plain loop |")
     print("|---|---|---|---|---|")
     plain = speeds[PLAIN, thread_counts[-1]]
-    for name in dict.fromkeys(name for name, _ in speeds):
+    for name in names:
         one, several = (speeds[name, n] for n in thread_counts)
         cells = [f"{statistics.median(one):,.0f}", f"{statistics.median(several):,.0f}"]
         ratios = [f"{median_ratio(several, others):.2f}x" for others in (one, plain)]

@@ -32,19 +32,26 @@ def embed_sentences(
     max_batch_items (int): The maximum number of tokens in a batch, with sentence marks. A longer sentence runs alone.
     initial_state (str): The state at the start of each sentence: "stored" or "zero".
     encode_words (EncodeWords | None): Encodes word types, such as the method of a `WordCache`; by default the model's.
-    after_mark (State | None): What `read_mark` gives, if it is known.
+    after_mark (State | None): What `read_mark` gives for the initial state, if it is known: the mark is not read again.
     RETURNS (list[Tensor]): One layers_LTW for each sentence, in the order of the sentences, without the marks.
     """
-    if after_mark is None:
-        after_mark = read_mark(bilm, initial_state, encode_words)
     empty = bilm.any_weight.new_empty(bilm.config.depth + 1, 0, bilm.config.width)
     results: list[Tensor] = [empty] * len(sentences)
     not_empty = [i for i, sentence in enumerate(sentences) if sentence]
     for batch in batch_by_length([len(sentences[i]) + 2 for i in not_empty], max_batch_items):
         indices = [not_empty[i] for i in batch]
-        state = State(*(part.expand(-1, -1, len(indices), -1) for part in after_mark))
-        words = [sentences[i] for i in indices]
-        layers, _ = run_batch(bilm, words, state, encode_words=encode_words, read_marks=False)
+        if after_mark is None:
+            state = bilm.start(len(indices), initial_state)
+        else:
+            state = State(*(part.expand(-1, -1, len(indices), -1) for part in after_mark))
+        layers, _ = run_batch(
+            bilm,
+            [sentences[i] for i in indices],
+            state,
+            encode_words=encode_words,
+            from_mark=after_mark is None,
+            to_mark=False,
+        )
         for i, layers_LTW in zip(indices, layers, strict=True):
             results[i] = layers_LTW
     return results
@@ -71,7 +78,8 @@ def run_batch(
     *,
     encode_words: EncodeWords | None = None,
     with_marks: bool = False,
-    read_marks: bool = True,
+    from_mark: bool = True,
+    to_mark: bool = True,
 ) -> tuple[list[Tensor], State]:
     """Run the biLM on one batch of sentences from a given state.
 
@@ -80,22 +88,23 @@ def run_batch(
     state (State): The state at the start of each sentence.
     encode_words (EncodeWords | None): Encodes word types; by default the model's method.
     with_marks (bool): Whether the layers include the sentence marks.
-    read_marks (bool): Whether each direction reads the marks. If not, `state` is the one after the first mark, and the last
-        one is not read, because the layers of words do not depend on it.
+    from_mark (bool): Whether each direction reads the mark at its start. If not, `state` is the one after it, and no
+        sentence may be empty.
+    to_mark (bool): Whether each direction reads the mark at its end, which the layers of words do not depend on.
     RETURNS (tuple): One layers_LTW for each sentence, and the state after each sentence. To carry the state over, pass
-        it in with the sentences that follow, if marks were read. Layer 0 is the token vector twice. The other layers are
-        concatenations of both directions.
+        it in with the sentences that follow, if all marks were read; `with_marks` needs them, too. Layer 0 is the token
+        vector twice. The other layers are concatenations of both directions.
     """
     encode_words = encode_words or bilm.encode_words
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
-    types: dict[Word, int] = {Mark.BEGIN_SENTENCE: 0, Mark.END_SENTENCE: 1} if read_marks else {}
+    types: dict[Word, int] = {Mark.BEGIN_SENTENCE: 0, Mark.END_SENTENCE: 1}
     forward: list[int] = []
     backward: list[int] = []
     for i in order:
         words = [types.setdefault(word, len(types)) for word in sentences[i]]
-        forward += [0, *words, 1] if read_marks else words
-        backward += [1, *reversed(words), 0] if read_marks else reversed(words)
-    packing = Packing.from_lengths([len(sentences[i]) + 2 * read_marks for i in order])
+        forward += [0] * from_mark + words + [1] * to_mark
+        backward += [1] * from_mark + words[::-1] + [0] * to_mark
+    packing = Packing.from_lengths([from_mark + len(sentences[i]) + to_mark for i in order])
     types_AN = numpy.empty((2, len(forward)), dtype="int64")
     types_AN[:, list(chain.from_iterable(packing.rows))] = forward, backward
     layers_LANP, state = bilm(
@@ -103,7 +112,7 @@ def run_batch(
     )
     lengths = [len(sentences[i]) + 2 * with_marks for i in order]
     # Row N + r of both directions' rows is row r of the backward direction, which reads the last token first.
-    kept_AN = packing.rows_of_steps(lengths, first=int(read_marks and not with_marks))
+    kept_AN = packing.rows_of_steps(lengths, first=int(from_mark and not with_marks))
     rows_NA = numpy.array(kept_AN, dtype="int64").T + [0, len(forward)]
     rows = torch.as_tensor(rows_NA.ravel()).to(bilm.device)
     layers_LNW = layers_LANP.flatten(1, 2).index_select(1, rows).view(len(layers_LANP), sum(lengths), bilm.config.width)

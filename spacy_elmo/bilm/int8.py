@@ -1,9 +1,9 @@
 """A biLM in int8, for prediction alone: a quarter of the memory, and products that are several times faster.
 
 Weights have one scale for each output, and inputs one for each row. Where errors would go through all layers, inputs are the
-sum of two int8: in the char CNN, and in the first LSTM layer of a small model, for its words and for the memory cells. Most of
-those are nearly closed and a few are open, so that one int8 rounds most of their values to zero. The characters' embeddings and
-filters, which take little time and memory, and all biases stay in float32.
+sum of two int8: in the char CNN, and in the first LSTM layer of a small model, for its words and for what it projects. Few
+memory cells have large outputs, and one int8 would round most of the others to zero. The characters' embeddings and filters,
+which take little time and memory, and all biases stay in float32.
 """
 
 from functools import cache
@@ -22,8 +22,8 @@ from .recurrence import Clips
 # What the name of a tensor of scales ends with.
 SCALE = "_scale"
 
-# With more memory cells than this, a projection of several rows is faster if its weights are stored by input, and all inputs are
-# one int8: a second one would take too much time.
+# With more memory cells than this, a projection of several rows is faster if its weights are stored by input, and all inputs of
+# the LSTM are one int8: a second one would take too much time.
 MANY_CELLS = 1024
 
 # From this many weights of a direction's input on, products with packed weights are faster. For a single row they take as

@@ -148,6 +148,6 @@ def _pack_direction(direction: DirectionWeights) -> DirectionWeights:
 
 
 def _pack_matrix(matrix: Matrix) -> Matrix:
-    """Pack weights that are at times multiplied with a single row, unlike those of the input."""
+    """Pack weights that are multiplied with a single row in every step of a single sentence, unlike those of the input."""
     packed, weight_KM = pack(matrix.weight), matrix.weight
     return Matrix(packed) if weight_KM.numel() >= MANY_WEIGHTS else Matrix(weight_KM.detach().clone(), packed=packed)

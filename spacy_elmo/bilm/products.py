@@ -42,10 +42,10 @@ def multiply(x_NK: Tensor, matrix: Matrix, bias_M: Tensor) -> Tensor:
 
 
 def write_product(out_NM: Tensor, x_NK: Tensor, matrix: Matrix) -> None:
-    """Write the product of memory cells and their projection to a tensor.
+    """Write a product to a tensor.
 
     out_NM (Tensor): The tensor.
-    x_NK (Tensor): The cells, with values from -1 to 1.
+    x_NK (Tensor): The rows. If they become two int8, their values are from -1 to 1, as those of memory cells that are projected.
     matrix (Matrix): The weights.
     """
     weight, scale_M = _choose_weight(matrix, len(x_NK)), matrix.scale_M

@@ -22,7 +22,7 @@ CACHED_WORDS = 20_000
 class EncoderCache:
     """The cache of an encoder, for one frozen biLM. Copies and pickles of it are empty.
 
-    Word types are always cached. Sentences are cached from the first step of training on: every epoch reads them again.
+    Word types and the mark before a sentence are always cached. Sentences are cached from the first step of training on: every epoch reads them again.
 
     max_bytes (int): The most bytes of sentences' layers to keep in memory; 0 for none.
     directory (str | None): Where to keep the sentences' layers that do not fit, or None.
@@ -69,14 +69,15 @@ class EncoderCache:
         if is_train:
             self.begin_step()
         encode_words = partial(self.words.encode_words, bilm)
-        if self._after_mark is None:
-            self._after_mark = read_mark(bilm, initial_state, encode_words)
+        after_mark = self._after_mark  # another thread may clear the cache
+        if after_mark is None:
+            after_mark = self._after_mark = read_mark(bilm, initial_state, encode_words)
         compute = partial(
             embed_sentences,
             bilm,
             max_batch_items=max_batch_items,
             encode_words=encode_words,
-            after_mark=self._after_mark,
+            after_mark=after_mark,
         )
         if self.sentences is None:
             return compute(sentences)

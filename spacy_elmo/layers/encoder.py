@@ -64,9 +64,9 @@ class BiLMShim(TorchShim):
 
     @bilm.setter
     def bilm(self, bilm: BiLM) -> None:
-        self._model = bilm
         if self.cache is not None:
             self.cache.clear()
+        self._model = bilm
 
     def from_bytes(self, bytes_data: bytes) -> "BiLMShim":
         super().from_bytes(bytes_data)  # type: ignore[no-untyped-call]

@@ -66,7 +66,7 @@ class EncoderSettings:
     weights (str | None): A weights directory, the name of a bundled model, or null for that of the pipeline's language, if
         there is one, or else the default one.
     frozen (bool): Whether the biLM stays as it is in training. The mix is always trained.
-    precision (str): "float32", or "int8" for a frozen biLM: about twice as fast, in a quarter of the memory, with vectors
+    precision (str): "float32", or "int8" for a frozen biLM: up to twice as fast, in a quarter of the memory, with vectors
         that differ a little.
     initial_state (str): What the LSTMs start each sentence from: "stored" for the state that came with the weights, where
         there is one, or "zero".

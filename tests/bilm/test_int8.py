@@ -3,7 +3,7 @@
 import copy
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from spacy_elmo.bilm import int8
 from spacy_elmo.bilm.embed import embed_sentences, run_batch
 from spacy_elmo.bilm.frozen import freeze, precision_of, thaw
-from spacy_elmo.bilm.int8 import Int8Linear, PackedInt8Layer, to_float32, to_int8
+from spacy_elmo.bilm.int8 import Int8Layer, Int8Linear, PackedInt8Layer, to_float32, to_int8
 from spacy_elmo.bilm.model import BiLM
 from spacy_elmo.bilm.products import Matrix, add_product, multiply, pack, quantize, split, unpack, write_product
 from spacy_elmo.bilm.weights import from_bytes, load_stored, load_weights, save_weights, to_bytes
@@ -87,6 +87,19 @@ def test_products_of_quantized_rows_are_exact() -> None:
     write_product(out, x, matrix)
     assert_allclose(out.numpy(), expected.numpy(), rtol=1e-6)
     assert (expected - x @ weight.t()).abs().max() < 0.3
+
+
+@pytest.mark.parametrize(("many_cells", "expected"), [(1024, True), (1, False)])
+def test_two_parts_in_the_first_layer_of_a_small_model(
+    many_cells: int, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(int8, "MANY_CELLS", many_cells)
+    first, second = (cast(Int8Layer, layer).directions() for layer in freeze(random_bilm(), "int8").lstm.layers)
+    assert [one.input.two_parts for one in first] == [expected, expected]
+    assert [one.projection is not None and one.projection.two_parts for one in first] == [expected, expected]
+    assert not any(one.hidden.two_parts for one in [*first, *second])
+    assert not any(one.input.two_parts for one in second)
+    assert not any(one.projection is None or one.projection.two_parts for one in second)
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
