@@ -25,7 +25,7 @@ def convert_cli(
     paths: list[Path] = Arg(
         ...,
         metavar="SOURCE... OUT",
-        help="The weights to convert (the two files of a published model, the directory of a model, or a ZIP file), then the directory to write. Existing weights in it are replaced",
+        help="The weights to convert (the two files of a published model, the directory of a model, a ZIP file, or the name of a bundled model), then the directory to write. Existing weights in it are replaced",
     ),
     source_format: str | None = Opt(
         None, "--from", "-f", help=f"The format to read: {READABLE}. By default it is detected"
@@ -137,7 +137,8 @@ def convert(
 ) -> tuple["BiLM", bool]:
     """Convert weights.
 
-    source (Sequence[Path]): The weights to read, such as the options and the weights of a published model.
+    source (Sequence[Path]): The weights to read, such as the options and the weights of a published model, or the name of a
+        bundled one.
     target (Path): The directory to write.
     from_ (str | None): The format to read; None to detect it.
     to (str): The format to write.
@@ -150,9 +151,10 @@ def convert(
     """
     from ..bilm.initial_state import find_initial_state
     from ..corpora.read import read_corpus
+    from ..models import find_weights
 
     writer = get_format(to, to_write=True)
-    with unpacked(source) as paths:
+    with unpacked([find_weights(str(path)) for path in source]) as paths:
         reader = detect_format(paths) if from_ is None else get_format(from_)
         bilm = reader.read(paths)
     if lang is not None:

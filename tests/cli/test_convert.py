@@ -180,3 +180,14 @@ def test_convert_models_of_elmoformanylangs(tmp_path: Path) -> None:
     path = zip_files(tmp_path / "142.zip", *directory.iterdir())
     assert f"{path}/encoder.pkl is damaged" in run("convert", path, tmp_path / "out", code=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_convert_a_bundled_model_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("convert", "en_elmo_sm", "small", "--precision", "int8")
+    nlp, other = spacy.blank("en"), spacy.blank("en")
+    nlp.add_pipe("elmo", config={"weights": "small", "precision": "int8"})
+    other.add_pipe("elmo", config={"precision": "int8"})
+    assert_array_equal(nlp("Ada wrote it").tensor, other("Ada wrote it").tensor)
+    (tmp_path / "en_elmo_sm").mkdir()
+    assert "is a bundled model, and a directory here as well" in run("convert", "en_elmo_sm", "small", code=1)
