@@ -128,8 +128,9 @@ def make_peers(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Pee
         peers["MiniLM-L6, frozen"] = Peer(config, {}, PEERS)
     peers["en_elmo_sm"] = Peer(with_elmo, {})
     peers["en_elmo_sm, int8"] = Peer(with_elmo, {"components.elmo.precision": "int8"})
-    if arguments.floret:
-        peers["en_elmo_sm and floret"] = Peer(with_elmo, {"paths.vectors": str(arguments.floret), static: True})
+    for name in ("floret", "GloVe"):
+        if tables.get(name) is not None:
+            peers[f"en_elmo_sm and {name}"] = Peer(with_elmo, {"paths.vectors": str(tables[name]), static: True})
     return peers
 
 
